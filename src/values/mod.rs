@@ -1,0 +1,77 @@
+//! The values that cross the edge: parsed once on the way in, valid ever after.
+//!
+//! Each type has one way in (`TryFrom`, which `FromStr` and serde's `Deserialize` go through), keeps its
+//! bounds to itself, and tells them to the `OpenAPI` document by `ToSchema`. Reading from the database trusts
+//! what was written.
+//!
+//! - `text`: text of bounded length, text of one line, a list of tags
+
+mod text;
+
+pub use text::{Line, Tags, Text};
+
+/// Why a value was refused.
+///
+/// `code` is stable and for programs. `detail` is for people: it says what is allowed and never repeats the input.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct Invalid {
+    pub code: &'static str,
+    pub detail: String,
+}
+
+impl Invalid {
+    fn new(code: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+        }
+    }
+}
+
+/// What every value has that is kept as a string: the ways in, which all go through `parse`, and the ways out.
+macro_rules! string_value {
+    ($name:ident $(<$($bound:ident),+>)?) => {
+        impl $(<$(const $bound: usize),+>)? $name $(<$($bound),+>)? {
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl $(<$(const $bound: usize),+>)? std::str::FromStr for $name $(<$($bound),+>)? {
+            type Err = $crate::values::Invalid;
+
+            fn from_str(input: &str) -> Result<Self, Self::Err> {
+                Self::parse(input)
+            }
+        }
+
+        impl $(<$(const $bound: usize),+>)? TryFrom<String> for $name $(<$($bound),+>)? {
+            type Error = $crate::values::Invalid;
+
+            fn try_from(input: String) -> Result<Self, Self::Error> {
+                Self::parse(&input)
+            }
+        }
+
+        impl $(<$(const $bound: usize),+>)? From<$name $(<$($bound),+>)?> for String {
+            fn from(value: $name $(<$($bound),+>)?) -> Self {
+                value.0
+            }
+        }
+
+        impl $(<$(const $bound: usize),+>)? AsRef<str> for $name $(<$($bound),+>)? {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl $(<$(const $bound: usize),+>)? std::fmt::Display for $name $(<$($bound),+>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+use string_value;
