@@ -4,10 +4,13 @@
 //! bounds to itself, and tells them to the `OpenAPI` document by `ToSchema`. Reading from the database trusts
 //! what was written.
 //!
+//! - `email_address`: the one grammar of an e-mail address, and the form that two spellings share
 //! - `text`: text of bounded length, text of one line, a list of tags
 
+mod email_address;
 mod text;
 
+pub use email_address::EmailAddress;
 pub use text::{Line, Tags, Text};
 
 /// Why a value was refused.
