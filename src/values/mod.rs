@@ -6,11 +6,14 @@
 //!
 //! - `email_address`: the one grammar of an e-mail address, and the form that two spellings share
 //! - `text`: text of bounded length, text of one line, a list of tags
+//! - `json_object`: a bounded JSON object that comes back equal
 
 mod email_address;
+mod json_object;
 mod text;
 
 pub use email_address::EmailAddress;
+pub use json_object::JsonObject;
 pub use text::{Line, Tags, Text};
 
 /// Why a value was refused.
