@@ -1,1 +1,5 @@
+//! The register of your members and the ledger of the mail you send them.
+//!
+//! - [`values`]: text, addresses, dates: parsed at the edge, valid ever after
+
 pub mod values;

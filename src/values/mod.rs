@@ -22,19 +22,28 @@ pub use text::{Line, Tags, Text};
 /// Why a value was refused.
 ///
 /// `code` is stable and for programs. `detail` is for people: it says what is allowed and never repeats the input.
+/// Written as text both stand there, since text is all that serde lets through: [`Invalid::split`] takes them apart.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{detail}")]
+#[error("{code}: {detail}")]
 pub struct Invalid {
     pub code: &'static str,
     pub detail: String,
 }
 
 impl Invalid {
-    fn new(code: &'static str, detail: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn new(code: &'static str, detail: impl Into<String>) -> Self {
         Self {
             code,
             detail: detail.into(),
         }
+    }
+
+    /// Takes an error's text apart into code and detail, if it is one of these.
+    #[must_use]
+    pub fn split(text: &str) -> Option<(&str, &str)> {
+        text.split_once(": ")
+            .filter(|(code, _)| code.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
     }
 }
 
