@@ -1,5 +1,7 @@
 //! The register of your members and the ledger of the mail you send them.
 //!
 //! - [`values`]: text, addresses, dates: parsed at the edge, valid ever after
+//! - [`config`]: every setting
 
+pub mod config;
 pub mod values;

@@ -1,0 +1,306 @@
+//! Every setting, and the only reader of the environment.
+//!
+//! - `settings`: the table of settings, with their defaults and texts
+
+mod settings;
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, SocketAddr, ToSocketAddrs},
+    path::PathBuf,
+    str::FromStr,
+    time::Duration,
+};
+
+use sqlx::postgres::PgConnectOptions;
+use tracing_subscriber::EnvFilter;
+
+use settings::{
+    ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, BIND_ADDRESS, DATA_DIR, DATABASE_ACQUIRE_TIMEOUT_SECONDS,
+    DATABASE_MAX_CONNECTIONS, DATABASE_STATEMENT_TIMEOUT_SECONDS, DATABASE_URL,
+    HEADER_TIMEOUT_SECONDS, LOG, LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS,
+    MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, REQUEST_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS,
+};
+pub use settings::{SETTINGS, Setting, env_example, help};
+
+/// The settings, read and checked.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// None for the embedded server.
+    pub database: Option<PgConnectOptions>,
+    pub data_dir: PathBuf,
+    pub pg_bin_dir: Option<PathBuf>,
+    pub pg_download_url: Option<String>,
+    /// Resolved; never empty.
+    pub bind_addresses: Vec<SocketAddr>,
+    pub database_max_connections: u32,
+    pub database_acquire_timeout: Duration,
+    pub database_statement_timeout: Duration,
+    pub migrate_on_start: bool,
+    pub request_timeout: Duration,
+    pub header_timeout: Duration,
+    pub max_body_bytes: usize,
+    pub max_client_connections: usize,
+    pub shutdown_grace: Duration,
+    pub log: EnvFilter,
+    pub log_json: bool,
+}
+
+/// A setting that stops the start.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("{name} is {value:?}, but must be {allowed}")]
+    Invalid {
+        name: &'static str,
+        value: String,
+        allowed: &'static str,
+    },
+    #[error(
+        "BIND_ADDRESS is {address:?}, which others can reach, and there are no access keys yet: bind \
+         to 127.0.0.1 behind a proxy that authenticates, or set ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS=true"
+    )]
+    PublicWithoutKeys { address: String },
+    #[error(".env cannot be read: {0}")]
+    DotEnv(#[from] dotenvy::Error),
+}
+
+impl Config {
+    /// Reads the process's environment, and behind it `.env` in the working folder.
+    ///
+    /// # Errors
+    /// [`ConfigError`], in one line that names the variable.
+    pub fn load() -> Result<Self, ConfigError> {
+        let mut variables = match dotenvy::from_path_iter(".env") {
+            Ok(entries) => entries.collect::<Result<HashMap<_, _>, _>>()?,
+            Err(error) if error.not_found() => HashMap::new(),
+            Err(error) => return Err(error.into()),
+        };
+        for setting in SETTINGS {
+            if let Some(value) = std::env::var_os(setting.name) {
+                // What is not UTF-8 fails the setting's own check.
+                variables.insert(
+                    setting.name.to_owned(),
+                    value.to_string_lossy().into_owned(),
+                );
+            }
+        }
+        Self::read(&variables)
+    }
+
+    /// Reads settings from `variables`. An empty one counts as not set.
+    ///
+    /// # Errors
+    /// [`ConfigError`], in one line that names the variable.
+    pub fn read(variables: &HashMap<String, String>) -> Result<Self, ConfigError> {
+        let read = Reader(variables);
+        let config = Self {
+            database: read.optional(&DATABASE_URL, database)?,
+            data_dir: read.required(&DATA_DIR, parse)?,
+            pg_bin_dir: read.optional(&PG_BIN_DIR, parse)?,
+            pg_download_url: read.optional(&PG_DOWNLOAD_URL, http_url)?,
+            bind_addresses: read.required(&BIND_ADDRESS, addresses)?,
+            database_max_connections: read
+                .required(&DATABASE_MAX_CONNECTIONS, |v| within(v, 1, 1000))?,
+            database_acquire_timeout: read.required(&DATABASE_ACQUIRE_TIMEOUT_SECONDS, seconds)?,
+            database_statement_timeout: read
+                .required(&DATABASE_STATEMENT_TIMEOUT_SECONDS, seconds)?,
+            migrate_on_start: read.required(&MIGRATE_ON_START, parse)?,
+            request_timeout: read.required(&REQUEST_TIMEOUT_SECONDS, seconds)?,
+            header_timeout: read.required(&HEADER_TIMEOUT_SECONDS, seconds)?,
+            max_body_bytes: read.required(&MAX_BODY_BYTES, |v| within(v, 1024, 1 << 30))?,
+            max_client_connections: read
+                .required(&MAX_CLIENT_CONNECTIONS, |v| within(v, 1, 1_000_000))?,
+            shutdown_grace: read.required(&SHUTDOWN_GRACE_SECONDS, seconds)?,
+            log: read.required(&LOG, |value| EnvFilter::builder().parse(value).ok())?,
+            log_json: read.required(&LOG_FORMAT, log_format)? == "json",
+        };
+        let allowed: bool = read.required(&ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, parse)?;
+        if !allowed
+            && !config
+                .bind_addresses
+                .iter()
+                .all(|address| is_loopback(address.ip()))
+        {
+            let address = read.value(&BIND_ADDRESS).unwrap_or_default().to_owned();
+            return Err(ConfigError::PublicWithoutKeys { address });
+        }
+        Ok(config)
+    }
+}
+
+struct Reader<'a>(&'a HashMap<String, String>);
+
+impl Reader<'_> {
+    fn value(&self, setting: &Setting) -> Option<&str> {
+        let given = self.0.get(setting.name).map(String::as_str);
+        [given, Some(setting.default)]
+            .into_iter()
+            .flatten()
+            .find(|value| !value.is_empty())
+    }
+
+    fn optional<T>(
+        &self,
+        setting: &Setting,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, ConfigError> {
+        let Some(value) = self.value(setting) else {
+            return Ok(None);
+        };
+        parse(value)
+            .map(Some)
+            .ok_or_else(|| invalid(setting, value))
+    }
+
+    fn required<T>(
+        &self,
+        setting: &Setting,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, ConfigError> {
+        self.optional(setting, parse)?
+            .ok_or_else(|| invalid(setting, ""))
+    }
+}
+
+fn invalid(setting: &Setting, value: &str) -> ConfigError {
+    ConfigError::Invalid {
+        name: setting.name,
+        value: without_password(value),
+        allowed: setting.allowed,
+    }
+}
+
+/// Hides what stands between the first `:` behind the scheme and the last `@`.
+fn without_password(value: &str) -> String {
+    let Some((start, at)) = value.find("://").zip(value.rfind('@')) else {
+        return value.to_owned();
+    };
+    match value[start + 3..].find(':').map(|colon| start + 3 + colon) {
+        Some(colon) if colon < at => format!("{}:***{}", &value[..colon], &value[at..]),
+        _ => value.to_owned(),
+    }
+}
+
+fn parse<T: FromStr>(value: &str) -> Option<T> {
+    value.parse().ok()
+}
+
+fn within<T: FromStr + PartialOrd>(value: &str, from: T, to: T) -> Option<T> {
+    parse(value).filter(|number| (from..=to).contains(number))
+}
+
+fn seconds(value: &str) -> Option<Duration> {
+    within(value, 1, 3600).map(Duration::from_secs)
+}
+
+fn database(value: &str) -> Option<PgConnectOptions> {
+    let scheme = value.starts_with("postgres://") || value.starts_with("postgresql://");
+    scheme.then(|| parse(value)).flatten()
+}
+
+fn http_url(value: &str) -> Option<String> {
+    let scheme = value.starts_with("http://") || value.starts_with("https://");
+    scheme.then(|| value.to_owned())
+}
+
+fn addresses(value: &str) -> Option<Vec<SocketAddr>> {
+    let addresses: Vec<_> = value.to_socket_addrs().ok()?.collect();
+    (!addresses.is_empty()).then_some(addresses)
+}
+
+fn log_format(value: &str) -> Option<String> {
+    ["text", "json"].contains(&value).then(|| value.to_owned())
+}
+
+fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, value: &str) -> Result<Config, ConfigError> {
+        Config::read(&HashMap::from([(name.to_owned(), value.to_owned())]))
+    }
+
+    #[test]
+    fn the_defaults_are_valid() {
+        let config = Config::read(&HashMap::new()).expect("defaults");
+        assert_eq!(
+            config.bind_addresses,
+            ["127.0.0.1:8080".parse().expect("address")]
+        );
+        assert!(config.database.is_none());
+    }
+
+    #[test]
+    fn a_bad_value_is_named_with_what_is_allowed() {
+        for (name, value) in [
+            ("DATABASE_URL", "mysql://localhost"),
+            ("BIND_ADDRESS", "8080"),
+            ("DATABASE_MAX_CONNECTIONS", "0"),
+            ("DATABASE_MAX_CONNECTIONS", "ten"),
+            ("REQUEST_TIMEOUT_SECONDS", "-1"),
+            ("MAX_BODY_BYTES", "12"),
+            ("MIGRATE_ON_START", "yes"),
+            ("LOG", "level=loud"),
+            ("LOG_FORMAT", "xml"),
+            ("PG_DOWNLOAD_URL", "ftp://mirror.example"),
+            ("ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS", "1"),
+        ] {
+            let message = read(name, value).expect_err(name).to_string();
+            assert!(
+                message.starts_with(&format!("{name} is \"{value}\", but must be ")),
+                "{message}"
+            );
+            assert_eq!(message.lines().count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_repeated() {
+        let message =
+            read("DATABASE_URL", "postgres://ann:secret@host:port/x").expect_err("bad port");
+        assert!(!message.to_string().contains("secret"), "{message}");
+    }
+
+    #[test]
+    fn an_address_that_others_reach_needs_the_override() {
+        for address in [
+            "0.0.0.0:80",
+            "[::]:80",
+            "192.0.2.1:80",
+            "[::ffff:192.0.2.1]:80",
+        ] {
+            let message = read("BIND_ADDRESS", address)
+                .expect_err(address)
+                .to_string();
+            assert!(
+                message.contains("ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS"),
+                "{message}"
+            );
+        }
+        for address in [
+            "127.0.0.2:80",
+            "[::1]:80",
+            "localhost:80",
+            "[::ffff:127.0.0.1]:80",
+        ] {
+            assert!(read("BIND_ADDRESS", address).is_ok(), "{address}");
+        }
+        let allowed = HashMap::from([
+            ("BIND_ADDRESS".to_owned(), "0.0.0.0:80".to_owned()),
+            (
+                "ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS".to_owned(),
+                "true".to_owned(),
+            ),
+        ]);
+        assert!(Config::read(&allowed).is_ok());
+    }
+
+    #[test]
+    fn the_example_file_is_what_the_settings_say() {
+        assert_eq!(include_str!("../../.env.example"), env_example());
+    }
+}

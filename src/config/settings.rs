@@ -1,0 +1,187 @@
+//! The table of settings, and the texts made from it.
+
+use std::fmt::Write;
+
+/// A setting as its reader sees it: one environment variable.
+#[derive(Debug)]
+pub struct Setting {
+    pub name: &'static str,
+    /// Empty if the setting is optional.
+    pub default: &'static str,
+    /// What is allowed, in words that follow "is".
+    pub allowed: &'static str,
+    pub help: &'static str,
+}
+
+const fn setting(
+    name: &'static str,
+    default: &'static str,
+    allowed: &'static str,
+    help: &'static str,
+) -> Setting {
+    Setting {
+        name,
+        default,
+        allowed,
+        help,
+    }
+}
+
+pub(super) const DATABASE_URL: Setting = setting(
+    "DATABASE_URL",
+    "",
+    "a URL such as postgres://user:password@host:5432/database",
+    "Postgres server to use. Without it, an embedded one is started in DATA_DIR.",
+);
+pub(super) const DATA_DIR: Setting = setting(
+    "DATA_DIR",
+    ".member-mail",
+    "a folder's path",
+    "Folder of the embedded Postgres.",
+);
+pub(super) const PG_BIN_DIR: Setting = setting(
+    "PG_BIN_DIR",
+    "",
+    "a folder with the programs postgres and initdb, version 15 or later",
+    "Server programs for the embedded Postgres. Without it, the newest installed ones are used.",
+);
+pub(super) const PG_DOWNLOAD_URL: Setting = setting(
+    "PG_DOWNLOAD_URL",
+    "",
+    "an http or https URL",
+    "Where server programs are fetched from if none are installed: a mirror of the usual repository.",
+);
+pub(super) const BIND_ADDRESS: Setting = setting(
+    "BIND_ADDRESS",
+    "127.0.0.1:8080",
+    "an address and a port such as 127.0.0.1:8080, [::1]:8080 or localhost:8080",
+    "Where to listen. Port 0 takes a free one.",
+);
+pub(super) const ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS: Setting = setting(
+    "ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS",
+    "false",
+    "true or false",
+    "Listen beyond this machine although everyone who reaches the port can read and change all.",
+);
+pub(super) const DATABASE_MAX_CONNECTIONS: Setting = setting(
+    "DATABASE_MAX_CONNECTIONS",
+    "10",
+    "a whole number from 1 to 1000",
+    "Connections to Postgres at the most.",
+);
+pub(super) const DATABASE_ACQUIRE_TIMEOUT_SECONDS: Setting = setting(
+    "DATABASE_ACQUIRE_TIMEOUT_SECONDS",
+    "5",
+    "a whole number from 1 to 3600",
+    "How long a request waits for a connection before it is answered with 503.",
+);
+pub(super) const DATABASE_STATEMENT_TIMEOUT_SECONDS: Setting = setting(
+    "DATABASE_STATEMENT_TIMEOUT_SECONDS",
+    "10",
+    "a whole number from 1 to 3600",
+    "How long a statement may run before it is answered with 503.",
+);
+pub(super) const MIGRATE_ON_START: Setting = setting(
+    "MIGRATE_ON_START",
+    "true",
+    "true or false",
+    "Apply the migrations that the database lacks before serving.",
+);
+pub(super) const REQUEST_TIMEOUT_SECONDS: Setting = setting(
+    "REQUEST_TIMEOUT_SECONDS",
+    "30",
+    "a whole number from 1 to 3600",
+    "How long a request may take, its body included.",
+);
+pub(super) const HEADER_TIMEOUT_SECONDS: Setting = setting(
+    "HEADER_TIMEOUT_SECONDS",
+    "10",
+    "a whole number from 1 to 3600",
+    "How long a client may take to send a request's header, and stay idle between requests.",
+);
+pub(super) const MAX_BODY_BYTES: Setting = setting(
+    "MAX_BODY_BYTES",
+    "1048576",
+    "a whole number from 1024 to 1073741824",
+    "Largest request body.",
+);
+pub(super) const MAX_CLIENT_CONNECTIONS: Setting = setting(
+    "MAX_CLIENT_CONNECTIONS",
+    "10000",
+    "a whole number from 1 to 1000000",
+    "Connections from clients at the most; more wait.",
+);
+pub(super) const SHUTDOWN_GRACE_SECONDS: Setting = setting(
+    "SHUTDOWN_GRACE_SECONDS",
+    "20",
+    "a whole number from 1 to 3600",
+    "How long running requests may take to finish after SIGTERM or SIGINT.",
+);
+pub(super) const LOG: Setting = setting(
+    "LOG",
+    "info",
+    "a level (error, warn, info, debug, trace) or a list such as info,sqlx=debug",
+    "What to log, to standard error.",
+);
+pub(super) const LOG_FORMAT: Setting = setting("LOG_FORMAT", "text", "text or json", "How to log.");
+
+/// All settings, in the order in which they are documented.
+pub const SETTINGS: [&Setting; 17] = [
+    &DATABASE_URL,
+    &DATA_DIR,
+    &PG_BIN_DIR,
+    &PG_DOWNLOAD_URL,
+    &BIND_ADDRESS,
+    &ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS,
+    &DATABASE_MAX_CONNECTIONS,
+    &DATABASE_ACQUIRE_TIMEOUT_SECONDS,
+    &DATABASE_STATEMENT_TIMEOUT_SECONDS,
+    &MIGRATE_ON_START,
+    &REQUEST_TIMEOUT_SECONDS,
+    &HEADER_TIMEOUT_SECONDS,
+    &MAX_BODY_BYTES,
+    &MAX_CLIENT_CONNECTIONS,
+    &SHUTDOWN_GRACE_SECONDS,
+    &LOG,
+    &LOG_FORMAT,
+];
+
+/// The settings as `.env.example` has them.
+#[must_use]
+pub fn env_example() -> String {
+    let mut text = String::from(
+        "# Settings of member-mail, each with its default. Copy this file to `.env`, or set them in the\n\
+         # environment, which has precedence.\n",
+    );
+    for setting in SETTINGS {
+        writeln!(
+            text,
+            "\n# {}\n# Allowed: {}.",
+            setting.help, setting.allowed
+        )
+        .ok();
+        writeln!(text, "# {}={}", setting.name, setting.default).ok();
+    }
+    text
+}
+
+/// The settings as `--help` has them.
+#[must_use]
+pub fn help() -> String {
+    let mut text =
+        String::from("Settings, from the environment or from `.env` in the working folder:\n");
+    for setting in SETTINGS {
+        let default = match setting.default {
+            "" => String::new(),
+            default => format!(" [default: {default}]"),
+        };
+        writeln!(
+            text,
+            "\n  {}{default}\n      {}",
+            setting.name, setting.help
+        )
+        .ok();
+        writeln!(text, "      Allowed: {}.", setting.allowed).ok();
+    }
+    text
+}
