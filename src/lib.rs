@@ -1,7 +1,9 @@
 //! The register of your members and the ledger of the mail you send them.
 //!
+//! - [`problem`]: errors as values, and their catalogue
 //! - [`values`]: text, addresses, dates: parsed at the edge, valid ever after
 //! - [`config`]: every setting
 
 pub mod config;
+pub mod problem;
 pub mod values;

@@ -1,0 +1,109 @@
+//! What a failed query becomes. No SQL, no name of a constraint and no value leaves the process.
+
+use sqlx::error::DatabaseError;
+
+use super::{Code, Problem};
+
+impl From<sqlx::Error> for Problem {
+    fn from(error: sqlx::Error) -> Self {
+        let code = code_of(&error);
+        let sqlstate = error.as_database_error().and_then(DatabaseError::code);
+        let constraint = error
+            .as_database_error()
+            .and_then(DatabaseError::constraint);
+        // Postgres puts the row's values into the error's detail, which is not printed here.
+        if code == Code::InternalError {
+            tracing::error!(
+                sqlstate = sqlstate.as_deref(),
+                constraint,
+                "query failed: {error}"
+            );
+        } else {
+            tracing::warn!(
+                sqlstate = sqlstate.as_deref(),
+                "database unavailable: {error}"
+            );
+        }
+        code.into()
+    }
+}
+
+fn code_of(error: &sqlx::Error) -> Code {
+    match error {
+        sqlx::Error::Database(error) => match error.code().as_deref() {
+            // query_canceled and lock_not_available: a time limit of ours ended the statement.
+            Some("57014" | "55P03") => Code::TimedOut,
+            // Classes 08 (connection), 53 (resources), 57 (operator), and the two conflicts between
+            // transactions that pass when tried again.
+            Some("40001" | "40P01") => Code::DatabaseUnavailable,
+            Some(state) if ["08", "53", "57"].contains(&state.get(..2).unwrap_or_default()) => {
+                Code::DatabaseUnavailable
+            }
+            _ => Code::InternalError,
+        },
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::Protocol(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::WorkerCrashed => Code::DatabaseUnavailable,
+        _ => Code::InternalError,
+    }
+}
+
+/// Turns a violated constraint into the problem that it means, where the statement is called.
+pub trait OnConstraint<T> {
+    /// # Errors
+    /// The problem made by `problem` if the constraint `name` was violated; else what any failed
+    /// query becomes.
+    fn on_constraint(self, name: &str, problem: impl FnOnce() -> Problem) -> Result<T, QueryError>;
+}
+
+/// A failed query, on its way through one or more [`OnConstraint`]s.
+#[derive(Debug)]
+pub enum QueryError {
+    Known(Problem),
+    Unknown(sqlx::Error),
+}
+
+impl From<QueryError> for Problem {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::Known(problem) => problem,
+            QueryError::Unknown(error) => error.into(),
+        }
+    }
+}
+
+impl<T> OnConstraint<T> for Result<T, sqlx::Error> {
+    fn on_constraint(self, name: &str, problem: impl FnOnce() -> Problem) -> Result<T, QueryError> {
+        self.map_err(QueryError::Unknown)
+            .on_constraint(name, problem)
+    }
+}
+
+impl<T> OnConstraint<T> for Result<T, QueryError> {
+    fn on_constraint(self, name: &str, problem: impl FnOnce() -> Problem) -> Result<T, QueryError> {
+        self.map_err(|error| match error {
+            QueryError::Unknown(sqlx::Error::Database(error)) if violates(&*error, name) => {
+                QueryError::Known(problem())
+            }
+            other => other,
+        })
+    }
+}
+
+/// Whether `error` is a violation of the constraint `name`.
+///
+/// On Citus a constraint's name carries the number of the shard behind it.
+fn violates(error: &dyn DatabaseError, name: &str) -> bool {
+    error
+        .constraint()
+        .and_then(|found| found.strip_prefix(name))
+        .is_some_and(|rest| {
+            rest.is_empty()
+                || rest.strip_prefix('_').is_some_and(|shard| {
+                    !shard.is_empty() && shard.bytes().all(|b| b.is_ascii_digit())
+                })
+        })
+}

@@ -1,0 +1,105 @@
+//! The problem document, and the one place that writes it.
+
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::Response,
+};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Code, FieldError, Problem};
+
+pub(super) const MEDIA_TYPE: &str = "application/problem+json";
+
+/// What went wrong, for programs and for people (RFC 9457).
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub struct ProblemDocument {
+    /// Reference of the kind of problem, relative to the service's root.
+    #[serde(rename = "type")]
+    #[schema(format = "uri-reference", example = "/problems/member_not_found")]
+    pub problem_type: String,
+    /// The kind of problem in words, the same each time.
+    #[schema(example = "There is no such member")]
+    pub title: &'static str,
+    /// The HTTP status of this answer.
+    #[schema(minimum = 400, maximum = 599, example = 404)]
+    pub status: u16,
+    /// What to do about this occurrence.
+    #[schema(example = "The member does not exist, or no longer does.")]
+    pub detail: String,
+    /// The kind of problem as a stable code.
+    #[schema(example = "member_not_found")]
+    pub code: &'static str,
+    /// What is wrong where; empty if the problem lies in no single place.
+    pub errors: Vec<FieldError>,
+    /// Identifies the request in the service's log; the same as `X-Request-Id`.
+    #[schema(example = "019ad2b0-5cf1-7b7e-a1f0-0b0e5b2f9c11")]
+    pub request_id: String,
+}
+
+impl ProblemDocument {
+    pub(super) fn new(problem: Problem, request_id: &str) -> Self {
+        let entry = problem.code.entry();
+        Self {
+            problem_type: problem.code.type_uri(),
+            title: entry.title,
+            status: entry.status.as_u16(),
+            detail: problem.detail.unwrap_or_else(|| entry.advice.to_owned()),
+            code: entry.code,
+            errors: problem.errors,
+            request_id: request_id.to_owned(),
+        }
+    }
+}
+
+/// Writes the document of a refused request into its response.
+///
+/// The framework refuses some requests itself, in plain text (no such route, wrong method): those
+/// become problems here too, and keep their header fields, `Allow` among them.
+pub fn render(mut response: Response, request_id: &str) -> Response {
+    let problem = response.extensions_mut().remove::<Problem>().or_else(|| {
+        Some(Problem::from(match response.status() {
+            StatusCode::NOT_FOUND => Code::RouteNotFound,
+            StatusCode::METHOD_NOT_ALLOWED => Code::MethodNotAllowed,
+            status if status.is_server_error() => Code::InternalError,
+            status if status.is_client_error() => Code::InvalidParameter,
+            _ => return None,
+        }))
+    });
+    let Some(problem) = problem else {
+        return response;
+    };
+    let status = problem.code.status();
+    let document = ProblemDocument::new(problem, request_id);
+    *response.status_mut() = status;
+    // Strings and numbers always have a JSON form.
+    *response.body_mut() = serde_json::to_vec(&document).unwrap_or_default().into();
+    let headers = response.headers_mut();
+    headers.remove(header::CONTENT_LENGTH);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Escapes one step of a JSON pointer for a URI fragment (RFC 6901, sections 3 and 6).
+pub(super) fn pointer_step(step: &str) -> String {
+    const FRAGMENT: &AsciiSet = &CONTROLS
+        .add(b' ')
+        .add(b'"')
+        .add(b'#')
+        .add(b'%')
+        .add(b'<')
+        .add(b'>')
+        .add(b'[')
+        .add(b'\\')
+        .add(b']')
+        .add(b'^')
+        .add(b'`')
+        .add(b'{')
+        .add(b'|')
+        .add(b'}');
+    let escaped = step.replace('~', "~0").replace('/', "~1");
+    utf8_percent_encode(&escaped, FRAGMENT).to_string()
+}

@@ -1,0 +1,178 @@
+//! The problems' place in the OpenAPI document.
+
+use std::collections::BTreeMap;
+
+use utoipa::{
+    PartialSchema,
+    openapi::{
+        Content, ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder,
+        example::{Example, ExampleBuilder},
+        path::Operation,
+    },
+};
+
+use super::{
+    Code, FieldError, Problem,
+    document::{MEDIA_TYPE, ProblemDocument},
+};
+
+/// Names a set of problems for the `responses(...)` of an operation.
+///
+/// `refusals!(WriteRefusals: EmailTaken, ExternalIdTaken);`
+#[macro_export]
+macro_rules! refusals {
+    ($(#[$meta:meta])* $name:ident: $($code:ident),+ $(,)?) => {
+        $(#[$meta])*
+        struct $name;
+
+        impl utoipa::IntoResponses for $name {
+            fn responses() -> std::collections::BTreeMap<
+                String,
+                utoipa::openapi::RefOr<utoipa::openapi::Response>,
+            > {
+                $crate::problem::responses(&[$($crate::problem::Code::$code),+])
+            }
+        }
+    };
+}
+
+/// The OpenAPI responses for a set of problems, one for each status.
+#[must_use]
+pub fn responses(codes: &[Code]) -> BTreeMap<String, RefOr<Response>> {
+    let mut by_status = BTreeMap::<String, Vec<Code>>::new();
+    for code in codes {
+        let status = code.status().as_str().to_owned();
+        by_status.entry(status).or_default().push(*code);
+    }
+    by_status
+        .into_iter()
+        .map(|(status, codes)| (status, RefOr::T(response(&codes))))
+        .collect()
+}
+
+fn response(codes: &[Code]) -> Response {
+    let titles = codes
+        .iter()
+        .map(|code| format!("`{}`: {}", code.as_str(), code.entry().title));
+    let examples = codes.iter().map(|code| {
+        let reference = Ref::new(format!("#/components/examples/{}", code.as_str()));
+        (code.as_str().to_owned(), RefOr::Ref(reference))
+    });
+    let mut content = problem_content();
+    content.examples = examples.collect();
+    ResponseBuilder::new()
+        .description(titles.collect::<Vec<_>>().join("; "))
+        .content(MEDIA_TYPE, content)
+        .build()
+}
+
+fn problem_content() -> Content {
+    ContentBuilder::new()
+        .schema(Some(Ref::from_schema_name("Problem")))
+        .build()
+}
+
+/// Adds the problems to the document: their schema, an example of each, and to each operation what
+/// its parts can answer: its parameters, its body, and the service as a whole. What an operation
+/// alone can answer stands in its own declaration.
+pub fn document_problems(openapi: &mut OpenApi) {
+    let components = openapi.components.get_or_insert_default();
+    for (name, schema) in [
+        ("Problem", ProblemDocument::schema()),
+        ("FieldError", FieldError::schema()),
+    ] {
+        components.schemas.insert(name.to_owned(), schema);
+    }
+    for code in Code::ALL {
+        let example = RefOr::T(example(code));
+        components
+            .examples
+            .insert(code.as_str().to_owned(), example);
+    }
+    for item in openapi.paths.paths.values_mut() {
+        let operations = [
+            &mut item.get,
+            &mut item.put,
+            &mut item.post,
+            &mut item.delete,
+            &mut item.patch,
+        ];
+        for operation in operations.into_iter().flatten() {
+            let of_parts = responses(&codes_of_parts(operation));
+            let declared = &mut operation.responses.responses;
+            for (status, response) in of_parts {
+                match declared.get_mut(&status) {
+                    Some(declared) => append(declared, response),
+                    None => {
+                        declared.insert(status, response);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn example(code: Code) -> Example {
+    let problem = Problem::from(code);
+    let problem = match code {
+        Code::InvalidParameter => problem.with_errors(vec![FieldError::at_parameter(
+            "limit",
+            "out_of_range",
+            "A whole number from 1 to 500 is expected.",
+        )]),
+        Code::InvalidBody => problem.with_errors(vec![FieldError::at_pointer(
+            ["name"],
+            "required",
+            "This field is required.",
+        )]),
+        _ => problem,
+    };
+    let document = ProblemDocument::new(problem, "019ad2b0-5cf1-7b7e-a1f0-0b0e5b2f9c11");
+    ExampleBuilder::new()
+        .summary(code.entry().title)
+        .value(serde_json::to_value(document).ok())
+        .build()
+}
+
+/// Every operation refuses a query parameter that it does not know, so [`Code::InvalidParameter`]
+/// is everyone's.
+fn codes_of_parts(operation: &Operation) -> Vec<Code> {
+    let mut codes = vec![
+        Code::InvalidParameter,
+        Code::UriTooLong,
+        Code::HeaderFieldsTooLarge,
+        Code::InternalError,
+        Code::DatabaseUnavailable,
+        Code::TimedOut,
+        Code::ShuttingDown,
+    ];
+    if operation.request_body.is_some() {
+        codes.extend([
+            Code::MalformedJson,
+            Code::RequestTimeout,
+            Code::ContentTooLarge,
+            Code::UnsupportedMediaType,
+            Code::InvalidBody,
+        ]);
+    }
+    codes
+}
+
+/// Puts what the parts of an operation answer with a status behind what the operation declares.
+fn append(declared: &mut RefOr<Response>, of_parts: RefOr<Response>) {
+    let (RefOr::T(declared), RefOr::T(of_parts)) = (declared, of_parts) else {
+        return;
+    };
+    declared.description = format!("{}; {}", declared.description, of_parts.description);
+    for (media_type, content) in of_parts.content {
+        match (declared.content.get_mut(&media_type), content) {
+            (Some(RefOr::T(declared)), RefOr::T(content)) => {
+                declared.examples.extend(content.examples);
+            }
+            (Some(_), _) => {}
+            (None, content) => {
+                declared.content.insert(media_type, content);
+            }
+        }
+    }
+}
