@@ -1,9 +1,11 @@
 //! The register of your members and the ledger of the mail you send them.
 //!
+//! - [`http`]: what every resource needs of HTTP
 //! - [`problem`]: errors as values, and their catalogue
 //! - [`values`]: text, addresses, dates: parsed at the edge, valid ever after
 //! - [`config`]: every setting
 
 pub mod config;
+pub mod http;
 pub mod problem;
 pub mod values;

@@ -1,0 +1,133 @@
+//! Body, query and path, with rejections that are problems.
+
+use std::borrow::Cow;
+
+use axum::{
+    RequestExt,
+    body::Bytes,
+    extract::{FromRequest, FromRequestParts, Request},
+    http::{HeaderMap, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use percent_encoding::percent_decode_str;
+use serde::{Serialize, de::DeserializeOwned};
+use utoipa::PartialSchema;
+
+use super::{cursor::Scope, decode};
+use crate::problem::{Code, FieldError, Problem};
+
+/// A JSON body, of a request and of an answer.
+#[derive(Debug)]
+pub struct Json<T>(pub T);
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        #[expect(
+            clippy::disallowed_types,
+            reason = "for its rejections, and answers have none"
+        )]
+        axum::Json(self.0).into_response()
+    }
+}
+
+impl<T, S> FromRequest<S> for Json<T>
+where
+    T: DeserializeOwned + PartialSchema,
+    S: Send + Sync,
+{
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+        if !is_json(request.headers()) {
+            return Err(Code::UnsupportedMediaType.into());
+        }
+        // The body was read by the layer that bounds it; nothing is waited for here.
+        let bytes: Bytes = request
+            .extract()
+            .await
+            .map_err(|_| Problem::from(Code::RequestTimeout))?;
+        decode::body(&bytes).map(Self)
+    }
+}
+
+/// Compares the type, not the text: case, parameters and white space say nothing about the format
+/// (RFC 9110, section 8.3.1).
+fn is_json(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split(';').next())
+        .is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// The query's parameters, and the list that they select.
+#[derive(Debug)]
+pub struct Query<T> {
+    pub parameters: T,
+    /// What a cursor of this list is bound to.
+    pub scope: Scope,
+}
+
+impl<T, S> FromRequestParts<S> for Query<T>
+where
+    T: DeserializeOwned,
+    S: Send + Sync,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        let pairs = query_pairs(parts.uri.query().unwrap_or_default())?;
+        Ok(Self {
+            scope: Scope::new(parts.uri.path(), &pairs),
+            parameters: decode::parameters(pairs)?,
+        })
+    }
+}
+
+/// Splits a query (`application/x-www-form-urlencoded`), and refuses what is not UTF-8 instead of
+/// replacing it, which would search for another value than the one given.
+pub(super) fn query_pairs(query: &str) -> Result<Vec<(String, String)>, Problem> {
+    query
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = form_decode(name).ok_or_else(|| not_utf8(name))?;
+            let value = form_decode(value).ok_or_else(|| not_utf8(&name))?;
+            Ok((name, value))
+        })
+        .collect()
+}
+
+fn form_decode(text: &str) -> Option<String> {
+    let spaced = text.replace('+', " ");
+    let decoded = percent_decode_str(&spaced).decode_utf8().ok()?;
+    Some(Cow::into_owned(decoded))
+}
+
+fn not_utf8(name: &str) -> Problem {
+    let error = FieldError::at_parameter(name, "invalid", "The value is not UTF-8.");
+    Problem::from(Code::InvalidParameter).with_errors(vec![error])
+}
+
+/// The parameters in the path.
+#[derive(Debug)]
+pub struct Path<T>(pub T);
+
+impl<T, S> FromRequestParts<S> for Path<T>
+where
+    T: DeserializeOwned + Send,
+    S: Send + Sync,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let raw = axum::extract::RawPathParams::from_request_parts(parts, state)
+            .await
+            .map_err(|_| not_utf8("path"))?;
+        let pairs = raw
+            .iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        decode::parameters(pairs).map(Self)
+    }
+}

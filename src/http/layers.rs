@@ -1,0 +1,187 @@
+//! What happens to every request, from the outside in: an id and a log line, the limits of the
+//! header, the body read whole, a deadline, and writes kept from being cancelled.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use axum::{
+    body::{Body, Bytes},
+    extract::{MatchedPath, Request, State},
+    http::{HeaderName, HeaderValue, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use futures_util::FutureExt;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::task::TaskTracker;
+use tracing::{Instrument, info, info_span};
+use uuid::Uuid;
+
+use super::server::Shutdown;
+use crate::problem::{Code, Problem, render};
+
+/// Bytes of the path and query of a URI.
+const MAX_URI: usize = 8 * 1024;
+/// Bytes of all header fields together.
+const MAX_HEADER: usize = 32 * 1024;
+/// How much of a body that is too large is read all the same, so that the client is still there to
+/// read the answer: a connection that is closed under a sending client is reset.
+const MAX_DISCARDED: usize = 16 * 1024 * 1024;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The bounds of a request, and where running writes are counted.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// From the first byte of the body to the answer.
+    pub request_timeout: Duration,
+    /// Bytes.
+    pub max_body: usize,
+    /// Writes that go on when their client has left.
+    pub writes: TaskTracker,
+    pub shutdown: Shutdown,
+}
+
+/// Gives the request an id, answers failures as problem documents, and writes the log line.
+///
+/// The line names the route and not the path, and never the query: those hold ids and addresses.
+pub async fn identify_and_log(request: Request, next: Next) -> Response {
+    let start = Instant::now();
+    let id = request_id(&request);
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let span = info_span!("request", request_id = %id);
+
+    let response = AssertUnwindSafe(next.run(request).instrument(span.clone()))
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|_| Problem::from(Code::InternalError).into_response());
+    let problem = response
+        .extensions()
+        .get::<Problem>()
+        .map(|problem| problem.code.as_str());
+    let mut response = render(response, &id);
+
+    info!(
+        parent: &span,
+        %method,
+        route = route.as_ref().map(MatchedPath::as_str),
+        status = response.status().as_u16(),
+        problem,
+        milliseconds = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX),
+        "request"
+    );
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    response
+}
+
+/// The caller's own id where it is short and plain, so that a log line cannot be forged by it.
+fn request_id(request: &Request) -> String {
+    request
+        .headers()
+        .get(REQUEST_ID)
+        .and_then(|id| id.to_str().ok())
+        .filter(|id| (1..=64).contains(&id.len()))
+        .filter(|id| {
+            id.bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+        })
+        .map_or_else(|| Uuid::now_v7().to_string(), str::to_owned)
+}
+
+/// Bounds the request, reads its body, and runs it under the deadline.
+pub async fn bound(State(limits): State<Limits>, request: Request, next: Next) -> Response {
+    run_bounded(&limits, request, next)
+        .await
+        .unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn run_bounded(limits: &Limits, request: Request, next: Next) -> Result<Response, Problem> {
+    check_header(&request)?;
+    let deadline = Instant::now() + limits.request_timeout;
+    if limits.shutdown.is_draining() {
+        return Err(Code::ShuttingDown.into());
+    }
+    if request.method().is_safe() {
+        // A read is dropped at the deadline, and when its client leaves.
+        return timeout_at(deadline, next.run(request))
+            .await
+            .map_err(|_| Code::TimedOut.into());
+    }
+    let (parts, body) = request.into_parts();
+    let body = timeout_at(deadline, read(body, limits.max_body))
+        .await
+        .map_err(|_| Problem::from(Code::RequestTimeout))??;
+    let request = Request::from_parts(parts, Body::from(body));
+    // A write runs to its end in a task of its own. Cancelled half way, it would stop between two
+    // statements, or give a connection back inside an open transaction.
+    let write = limits.writes.spawn(next.run(request).in_current_span());
+    match timeout_at(deadline, write).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(_panic)) => Err(Code::InternalError.into()),
+        Err(_elapsed) => Err(Code::TimedOut.into()),
+    }
+}
+
+fn check_header(request: &Request) -> Result<(), Problem> {
+    let uri = request
+        .uri()
+        .path_and_query()
+        .map_or(0, |path| path.as_str().len());
+    if uri > MAX_URI {
+        let detail = format!("Path and query hold {uri} bytes; at most {MAX_URI} are read.");
+        return Err(Problem::from(Code::UriTooLong).with_detail(detail));
+    }
+    let fields = request.headers().iter();
+    let header: usize = fields
+        .map(|(name, value)| name.as_str().len() + value.len() + 4)
+        .sum();
+    if header > MAX_HEADER {
+        let detail = format!("The header holds {header} bytes; at most {MAX_HEADER} are read.");
+        return Err(Problem::from(Code::HeaderFieldsTooLarge).with_detail(detail));
+    }
+    Ok(())
+}
+
+async fn read(body: Body, max: usize) -> Result<Bytes, Problem> {
+    let mut body = Limited::new(body, max + MAX_DISCARDED);
+    let mut bytes = Vec::new();
+    let mut length = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            let code = if error.is::<LengthLimitError>() {
+                Code::ContentTooLarge
+            } else {
+                Code::RequestTimeout
+            };
+            Problem::from(code)
+        })?;
+        if let Ok(data) = frame.into_data() {
+            length += data.len();
+            if length <= max {
+                bytes.extend_from_slice(&data);
+            }
+        }
+    }
+    if length > max {
+        let detail = format!("The body holds {length} bytes; at most {max} are read.");
+        return Err(Problem::from(Code::ContentTooLarge).with_detail(detail));
+    }
+    Ok(bytes.into())
+}
+
+/// Answers of the API are the caller's own business: no cache keeps them, and no browser guesses
+/// their type.
+pub async fn protect(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers
+        .entry(header::X_CONTENT_TYPE_OPTIONS)
+        .or_insert(HeaderValue::from_static("nosniff"));
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("private, no-cache"));
+    response
+}

@@ -1,0 +1,17 @@
+//! What every resource needs of HTTP, and no resource names.
+//!
+//! - [`extract`]: body, query and path, with rejections that are problems
+//! - [`decode`]: from JSON or parameters to a typed value, finding every error at once
+//! - [`cursor`]: opaque positions in a list
+//! - [`page`]: a page of a list
+//! - [`layers`]: what happens to every request: id, log line, limits, deadline
+//! - [`strict`]: unknown parameters
+//! - [`server`]: connections, and how they end
+
+pub mod cursor;
+pub mod decode;
+pub mod extract;
+pub mod layers;
+pub mod page;
+pub mod server;
+pub mod strict;

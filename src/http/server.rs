@@ -1,0 +1,186 @@
+//! Connections, and how they end.
+
+use std::{convert::Infallible, io, time::Duration};
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    time::{Instant, sleep, timeout_at},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::Service;
+use tracing::{debug, info, warn};
+
+/// Largest part of a request's header, and of a body, that one connection buffers, in bytes.
+const MAX_BUFFER: usize = 64 * 1024;
+
+/// The end of the service, told to everyone whom it concerns.
+#[derive(Debug, Clone, Default)]
+pub struct Shutdown {
+    draining: CancellationToken,
+}
+
+impl Shutdown {
+    /// From now on the service is not ready, and takes no new work.
+    pub fn begin(&self) {
+        self.draining.cancel();
+    }
+
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.draining.is_cancelled()
+    }
+
+    /// Returns when [`begin`](Self::begin) was called.
+    pub async fn begun(&self) {
+        self.draining.cancelled().await;
+    }
+}
+
+/// The bounds of a connection.
+#[derive(Debug, Clone)]
+pub struct Bounds {
+    /// Connections at the same time; more wait to be accepted.
+    pub max_connections: usize,
+    /// From the first byte of a request's header to its last, and of idleness between requests.
+    pub header_timeout: Duration,
+    /// From the beginning of the shutdown to the end of the last request.
+    pub grace: Duration,
+}
+
+/// Serves `app` until the shutdown has begun and the running requests are done, or the grace period
+/// is over.
+///
+/// While they finish, new connections are still answered, so that `/readyz` can say that this
+/// instance is going. `writes` are requests that go on without their client; they are waited for too.
+pub async fn serve(
+    listener: TcpListener,
+    app: Router,
+    bounds: Bounds,
+    shutdown: Shutdown,
+    writes: TaskTracker,
+) {
+    let connections = TaskTracker::new();
+    let stop = CancellationToken::new();
+    let accepting = tokio::spawn(accept(
+        listener,
+        app,
+        bounds.clone(),
+        shutdown.clone(),
+        connections.clone(),
+        stop.clone(),
+    ));
+
+    shutdown.begun().await;
+    let deadline = Instant::now() + bounds.grace;
+    info!(connections = connections.len(), "shutting down");
+    writes.close();
+    connections.close();
+    let finished = async {
+        connections.wait().await;
+        writes.wait().await;
+    };
+    if timeout_at(deadline, finished).await.is_err() {
+        warn!(
+            connections = connections.len(),
+            writes = writes.len(),
+            "the grace period is over; the requests that still run are cut off"
+        );
+    }
+    stop.cancel();
+    accepting.await.ok();
+}
+
+async fn accept(
+    listener: TcpListener,
+    app: Router,
+    bounds: Bounds,
+    shutdown: Shutdown,
+    connections: TaskTracker,
+    stop: CancellationToken,
+) {
+    let free = std::sync::Arc::new(Semaphore::new(bounds.max_connections));
+    let accepting = async {
+        loop {
+            let Ok(place) = free.clone().acquire_owned().await else {
+                return;
+            };
+            let stream = match listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    pause_after(&error).await;
+                    continue;
+                }
+            };
+            let connection =
+                serve_connection(stream, app.clone(), bounds.header_timeout, shutdown.clone());
+            let stop = stop.clone();
+            let connection = async move {
+                stop.run_until_cancelled(connection).await;
+                drop(place);
+            };
+            // Those that come while the service is going are not waited for, or it would never go.
+            if shutdown.is_draining() {
+                tokio::spawn(connection);
+            } else {
+                connections.spawn(connection);
+            }
+        }
+    };
+    stop.run_until_cancelled(accepting).await;
+}
+
+/// A failed accept is the client's fault and over at once, or ours for want of file descriptors:
+/// then trying again at once would only spin.
+async fn pause_after(error: &io::Error) {
+    if matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+    ) {
+        return;
+    }
+    warn!("no connection could be accepted: {error}");
+    sleep(Duration::from_millis(100)).await;
+}
+
+async fn serve_connection(
+    stream: TcpStream,
+    app: Router,
+    header_timeout: Duration,
+    shutdown: Shutdown,
+) {
+    stream.set_nodelay(true).ok();
+    let service = TowerToHyperService::new(tower::service_fn(move |request: hyper::Request<_>| {
+        let mut app = app.clone();
+        async move {
+            let response = app.call(request.map(axum::body::Body::new)).await;
+            Ok::<_, Infallible>(response.unwrap_or_else(|never| match never {}))
+        }
+    }));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(header_timeout)
+        .max_buf_size(MAX_BUFFER)
+        // A connection that comes while the service is going gets one answer.
+        .keep_alive(!shutdown.is_draining())
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let result = tokio::select! {
+        result = connection.as_mut() => result,
+        () = shutdown.begun(), if !shutdown.is_draining() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = result {
+        debug!("connection ended: {error}");
+    }
+}
