@@ -3,9 +3,11 @@
 //! - [`http`]: what every resource needs of HTTP
 //! - [`problem`]: errors as values, and their catalogue
 //! - [`values`]: text, addresses, dates: parsed at the edge, valid ever after
+//! - [`postgres`]: the pool, the migrations, the embedded server
 //! - [`config`]: every setting
 
 pub mod config;
 pub mod http;
+pub mod postgres;
 pub mod problem;
 pub mod values;

@@ -1,0 +1,3 @@
+
+pub mod migrations;
+pub mod pool;
