@@ -1,5 +1,7 @@
 //! The register of your members and the ledger of the mail you send them.
 //!
+//! - [`members`]: the register
+//! - [`mail_records`]: the ledger
 //! - [`http`]: what every resource needs of HTTP
 //! - [`problem`]: errors as values, and their catalogue
 //! - [`values`]: text, addresses, dates: parsed at the edge, valid ever after
@@ -8,6 +10,8 @@
 
 pub mod config;
 pub mod http;
+pub mod mail_records;
+pub mod members;
 pub mod postgres;
 pub mod problem;
 pub mod values;

@@ -1,0 +1,19 @@
+//! Mail records: the ledger, one message to one recipient in each.
+//!
+//! - `handlers`: one function for each operation, with its route and its documentation
+//! - [`model`]: what a mail record is, as read and as written
+//! - [`queries`]: all SQL on mail records
+
+mod handlers;
+pub mod model;
+pub mod queries;
+
+use sqlx::PgPool;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(crate) fn router() -> OpenApiRouter<PgPool> {
+    OpenApiRouter::new()
+        .routes(routes!(handlers::list_all))
+        .routes(routes!(handlers::create, handlers::list_of_member))
+        .routes(routes!(handlers::read, handlers::replace, handlers::delete))
+}

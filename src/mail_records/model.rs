@@ -1,0 +1,252 @@
+//! What a mail record is, as read and as written.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use crate::{
+    http::{cursor::Cursor, page::Limit},
+    values::{EmailAddress, JsonObject, Line, Tags, Text, Timestamp},
+};
+
+/// What a mail is sent for.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema, sqlx::Type,
+)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum MailCategory {
+    /// Part of a service that the member uses: a receipt, a password reset.
+    #[default]
+    Transactional,
+    /// Anything else: a newsletter, an offer.
+    Marketing,
+}
+
+/// What became of a mail.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema, sqlx::Type,
+)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum MailStatus {
+    /// Written down; nothing is known yet.
+    #[default]
+    Recorded,
+    /// To be sent later.
+    Scheduled,
+    /// Waiting to be sent.
+    Queued,
+    /// Handed to a mail server.
+    Sent,
+    /// Put off by the recipient's server; it is tried again.
+    Deferred,
+    /// Called back before it was sent.
+    Canceled,
+    /// Not sent, since the address must not be mailed.
+    Suppressed,
+    /// Given up before the recipient's server took it.
+    Failed,
+    /// Taken by the recipient's server.
+    Delivered,
+    /// Returned by the recipient's server.
+    Bounced,
+}
+
+/// One message to one recipient.
+#[derive(Debug, Clone, Serialize, ToSchema, sqlx::FromRow)]
+pub struct MailRecord {
+    /// UUIDv7 (RFC 9562, section 5.7), given by the service.
+    #[schema(example = "018cc252-3e31-7000-8001-000000000001")]
+    pub id: Uuid,
+    /// Whom the mail was for.
+    #[schema(example = "018cc251-f400-7000-8000-000000000001")]
+    pub member_id: Uuid,
+    /// The address as it was when the mail was sent.
+    #[schema(example = "ann.lee@example.org")]
+    pub recipient: EmailAddress,
+    /// The address that it was sent from; null if it is not known.
+    #[schema(required, example = "news@club.example")]
+    pub sender: Option<EmailAddress>,
+    #[schema(example = "Your membership card")]
+    pub subject: Line<0, 998>,
+    #[schema(example = "transactional")]
+    pub category: MailCategory,
+    pub tags: Tags,
+    /// The caller's own data about the mail.
+    #[schema(example = json!({"campaign": "spring"}))]
+    pub metadata: JsonObject,
+    /// `Message-ID` of the mail, without the angle brackets (RFC 5322, section 3.6.4); null if it is
+    /// not known.
+    #[schema(required, example = "20240101.1@club.example")]
+    pub message_id: Option<Line<1, 255>>,
+    /// Who sent the mail; null if it is not known.
+    #[schema(required, example = "postmark")]
+    pub provider: Option<Line<1, 100>>,
+    /// The provider's id of the mail, unique for a member and provider; null if it is not known.
+    #[schema(required, example = "b7bc2f4a-e38e-4336-af7d-e6c392c2f817")]
+    pub provider_message_id: Option<Line<1, 255>>,
+    /// The caller's own key, unique among the member's mail records; null if none was given.
+    #[schema(required, example = "welcome-1")]
+    pub external_id: Option<Line<1, 255>>,
+    /// The mail record that this one is another attempt of; null for a first attempt.
+    #[schema(required)]
+    pub retry_of: Option<Uuid>,
+    #[schema(example = "delivered")]
+    pub status: MailStatus,
+    /// Since when the status holds.
+    pub status_at: Timestamp,
+    /// Why the status is what it is; null if nothing was said.
+    #[schema(required, example = "250 2.0.0 OK")]
+    pub status_reason: Option<Text<1, 1000>>,
+    pub created_at: Timestamp,
+    /// When it was last written.
+    pub updated_at: Timestamp,
+    /// 1 at first, one more with each write.
+    #[schema(minimum = 1, example = 1)]
+    pub version: i64,
+}
+
+/// A mail record as the caller writes one with POST.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "recipient": "ann.lee@example.org",
+    "sender": "news@club.example",
+    "subject": "Your membership card",
+    "category": "transactional",
+    "status": "sent"
+}))]
+pub struct MailRecordInput {
+    /// The member's address where it is not given; required for a member without one.
+    #[serde(default)]
+    pub recipient: Option<EmailAddress>,
+    /// The address that the mail is sent from.
+    #[serde(default)]
+    pub sender: Option<EmailAddress>,
+    pub subject: Line<0, 998>,
+    /// `transactional` where it is not given.
+    #[serde(default)]
+    pub category: MailCategory,
+    #[serde(default)]
+    pub tags: Tags,
+    /// The caller's own data about the mail.
+    #[serde(default)]
+    pub metadata: JsonObject,
+    /// `Message-ID` of the mail, without the angle brackets (RFC 5322, section 3.6.4).
+    #[serde(default)]
+    pub message_id: Option<Line<1, 255>>,
+    /// Who sends the mail.
+    #[serde(default)]
+    pub provider: Option<Line<1, 100>>,
+    /// The provider's id of the mail, unique for a member and provider.
+    #[serde(default)]
+    pub provider_message_id: Option<Line<1, 255>>,
+    /// The caller's own key, unique among the member's mail records.
+    #[serde(default)]
+    pub external_id: Option<Line<1, 255>>,
+    /// The mail record of the same member that this one is another attempt of.
+    #[serde(default)]
+    pub retry_of: Option<Uuid>,
+    /// `recorded` where it is not given.
+    #[serde(default)]
+    pub status: MailStatus,
+    /// Since when the status holds; now where it is not given.
+    #[serde(default)]
+    pub status_at: Option<Timestamp>,
+    /// Why the status is what it is.
+    #[serde(default)]
+    pub status_reason: Option<Text<1, 1000>>,
+}
+
+/// A mail record as the caller replaces one with PUT. What became of the mail, and which mail it is
+/// another attempt of, stay as they are.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "recipient": "ann.lee@example.org",
+    "sender": "news@club.example",
+    "subject": "Your new membership card",
+    "category": "transactional",
+    "tags": ["card"]
+}))]
+pub struct MailRecordReplacement {
+    /// The member's address where it is not given; required for a member without one.
+    #[serde(default)]
+    pub recipient: Option<EmailAddress>,
+    /// The address that the mail was sent from.
+    #[serde(default)]
+    pub sender: Option<EmailAddress>,
+    pub subject: Line<0, 998>,
+    /// `transactional` where it is not given.
+    #[serde(default)]
+    pub category: MailCategory,
+    #[serde(default)]
+    pub tags: Tags,
+    /// The caller's own data about the mail.
+    #[serde(default)]
+    pub metadata: JsonObject,
+    /// `Message-ID` of the mail, without the angle brackets (RFC 5322, section 3.6.4).
+    #[serde(default)]
+    pub message_id: Option<Line<1, 255>>,
+    /// Who sent the mail.
+    #[serde(default)]
+    pub provider: Option<Line<1, 100>>,
+    /// The provider's id of the mail, unique for a member and provider.
+    #[serde(default)]
+    pub provider_message_id: Option<Line<1, 255>>,
+    /// The caller's own key, unique among the member's mail records.
+    #[serde(default)]
+    pub external_id: Option<Line<1, 255>>,
+}
+
+/// Which mail records a list shows.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct MailRecordFilter {
+    /// Mail records with this status.
+    #[serde(default)]
+    pub status: Option<MailStatus>,
+    /// Mail records to this address, in any spelling that differs by case only. A `+` in it must be
+    /// written `%2B`.
+    #[serde(default)]
+    pub recipient: Option<EmailAddress>,
+    /// Mail records of this category.
+    #[serde(default)]
+    pub category: Option<MailCategory>,
+    /// Mail records created at this time or later.
+    #[serde(default)]
+    pub created_from: Option<Timestamp>,
+    /// Mail records created before this time.
+    #[serde(default)]
+    pub created_to: Option<Timestamp>,
+    /// Rows on a page.
+    #[serde(default)]
+    #[param(inline)]
+    pub limit: Limit<50, 500>,
+    /// `next_cursor` of the page before, with the same filters.
+    #[serde(default)]
+    #[param(value_type = Option<String>)]
+    pub cursor: Option<Cursor>,
+}
+
+/// Names one member's mail records.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct MailRecordsPath {
+    /// The member's id.
+    #[param(example = "018cc251-f400-7000-8000-000000000001")]
+    pub member_id: Uuid,
+}
+
+/// Names one mail record.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct MailRecordPath {
+    /// The member's id.
+    #[param(example = "018cc251-f400-7000-8000-000000000001")]
+    pub member_id: Uuid,
+    /// The mail record's id.
+    #[param(example = "018cc252-3e31-7000-8001-000000000001")]
+    pub id: Uuid,
+}

@@ -1,0 +1,19 @@
+//! Members: the register.
+//!
+//! - `handlers`: one function for each operation, with its route and its documentation
+//! - [`model`]: what a member is, as read and as written
+//! - [`queries`]: all SQL on members
+
+mod handlers;
+pub mod model;
+pub mod queries;
+
+use sqlx::PgPool;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(crate) fn router() -> OpenApiRouter<PgPool> {
+    OpenApiRouter::new()
+        .routes(routes!(handlers::create, handlers::list))
+        .routes(routes!(handlers::read, handlers::replace, handlers::delete))
+        .routes(routes!(handlers::read_with_mail_records))
+}

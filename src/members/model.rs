@@ -1,0 +1,160 @@
+//! What a member is, as read and as written.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use crate::{
+    http::{cursor::Cursor, page::Limit},
+    mail_records::model::MailRecord,
+    values::{Date, EmailAddress, JsonObject, Line, Tags, Text, Timestamp},
+};
+
+/// Where a membership stands. It says nothing about consent or about whether the address works.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema, sqlx::Type,
+)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum MemberStatus {
+    /// Applied for, or not confirmed yet.
+    Pending,
+    #[default]
+    Active,
+    /// Paused by the club or the member.
+    Suspended,
+    /// Left, or expelled.
+    Ended,
+}
+
+/// A member of the register.
+#[derive(Debug, Clone, Serialize, ToSchema, sqlx::FromRow)]
+pub struct Member {
+    /// UUIDv7 (RFC 9562, section 5.7), given by the service.
+    #[schema(example = "018cc251-f400-7000-8000-000000000001")]
+    pub id: Uuid,
+    /// The caller's own key, unique among members; null if none was given.
+    #[schema(required, example = "member-1")]
+    pub external_id: Option<Line<1, 255>>,
+    /// E-mail address as typed (NFC); no two members share one, whatever the case. Null if none is
+    /// known.
+    #[schema(required, example = "ann.lee@example.org")]
+    pub email: Option<EmailAddress>,
+    /// The whole name, as it is to be shown.
+    #[schema(example = "Ann Lee")]
+    pub name: Text<1, 200>,
+    /// Date of birth; null if it is not known.
+    #[schema(required, example = "1970-01-01")]
+    pub birth: Option<Date>,
+    /// The day on which the membership began.
+    #[schema(example = "1997-05-19")]
+    pub joined: Date,
+    #[schema(example = "active")]
+    pub status: MemberStatus,
+    pub tags: Tags,
+    /// The caller's own data about the member.
+    #[schema(example = json!({"locker": 12}))]
+    pub attributes: JsonObject,
+    pub created_at: Timestamp,
+    /// When it was last written.
+    pub updated_at: Timestamp,
+    /// 1 at first, one more with each write.
+    #[schema(minimum = 1, example = 1)]
+    pub version: i64,
+}
+
+/// A member as the caller writes one: with POST, and in full with PUT.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "name": "Ann Lee",
+    "birth": "1970-01-01",
+    "joined": "1997-05-19",
+    "status": "active",
+    "tags": ["board"],
+    "attributes": {"locker": 12}
+}))]
+pub struct MemberInput {
+    /// The caller's own key, unique among members.
+    #[serde(default)]
+    pub external_id: Option<Line<1, 255>>,
+    /// E-mail address; no two members share one, whatever the case.
+    #[serde(default)]
+    pub email: Option<EmailAddress>,
+    /// The whole name, as it is to be shown.
+    pub name: Text<1, 200>,
+    /// Date of birth.
+    #[serde(default)]
+    pub birth: Option<Date>,
+    /// The day on which the membership began; today (UTC) where it is not given.
+    #[serde(default)]
+    pub joined: Option<Date>,
+    /// `active` where it is not given.
+    #[serde(default)]
+    pub status: MemberStatus,
+    #[serde(default)]
+    pub tags: Tags,
+    /// The caller's own data about the member.
+    #[serde(default)]
+    pub attributes: JsonObject,
+}
+
+/// Which members a list shows.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct MemberFilter {
+    /// Members with this status.
+    #[serde(default)]
+    pub status: Option<MemberStatus>,
+    /// The member with this e-mail address, in any spelling that differs by case only. A `+` in it
+    /// must be written `%2B`.
+    #[serde(default)]
+    pub email: Option<EmailAddress>,
+    /// The member with this external id.
+    #[serde(default)]
+    pub external_id: Option<Line<1, 255>>,
+    /// Members who joined on this day or later.
+    #[serde(default)]
+    pub joined_from: Option<Date>,
+    /// Members who joined before this day.
+    #[serde(default)]
+    pub joined_to: Option<Date>,
+    /// Members with this tag.
+    #[serde(default)]
+    pub tag: Option<Line<1, 100>>,
+    /// Rows on a page.
+    #[serde(default)]
+    #[param(inline)]
+    pub limit: Limit<50, 500>,
+    /// `next_cursor` of the page before, with the same filters.
+    #[serde(default)]
+    #[param(value_type = Option<String>)]
+    pub cursor: Option<Cursor>,
+}
+
+/// A member together with the newest mail.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MemberWithMailRecords {
+    pub member: Member,
+    /// Newest first.
+    pub mail_records: Vec<MailRecord>,
+}
+
+/// How much mail is read with a member.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct NewestMailRecords {
+    /// Mail records to read at most.
+    #[serde(default)]
+    #[param(inline)]
+    pub limit: Limit<20, 500>,
+}
+
+/// Names one member.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct MemberPath {
+    /// The member's id.
+    #[param(example = "018cc251-f400-7000-8000-000000000001")]
+    pub member_id: Uuid,
+}

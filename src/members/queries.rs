@@ -1,0 +1,148 @@
+//! All SQL on members. `Ok(None)` means that there is no such member.
+
+use sqlx::{PgExecutor, Postgres, QueryBuilder, query};
+use uuid::Uuid;
+
+use super::model::{Member, MemberFilter, MemberInput, MemberStatus};
+use crate::{
+    problem::{Code, OnConstraint, Problem, QueryError},
+    values::{Date, EmailAddress, JsonObject, Line, Tags, Text, Timestamp},
+};
+
+/// A checked query that answers whole members: what stands before the columns, and what behind.
+macro_rules! query_member {
+    ($before:tt, $after:tt $(, $argument:expr)* $(,)?) => {
+        sqlx::query_as!(
+            Member,
+            $before
+                + r#" id, external_id as "external_id: Line<1, 255>", email as "email: EmailAddress",
+                    name as "name: Text<1, 200>", birth as "birth: Date", joined as "joined: Date",
+                    status as "status: MemberStatus", tags as "tags: Tags",
+                    attributes as "attributes: JsonObject", created_at as "created_at: Timestamp",
+                    updated_at as "updated_at: Timestamp", version "#
+                + $after,
+            $($argument),*
+        )
+    };
+}
+
+pub(super) async fn insert(
+    executor: impl PgExecutor<'_>,
+    id: Uuid,
+    member: &MemberInput,
+) -> Result<Member, Problem> {
+    let inserted = query_member!(
+        "INSERT INTO members
+            (id, external_id, email, email_folded, name, birth, joined, status, tags, attributes)
+         VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, (now() AT TIME ZONE 'UTC')::date), $8, $9, $10)
+         RETURNING",
+        "",
+        id,
+        member.external_id.as_ref() as _,
+        member.email.as_ref() as _,
+        member.email.as_ref().map(EmailAddress::folded),
+        &member.name as _,
+        member.birth as _,
+        member.joined as _,
+        member.status as _,
+        &member.tags as _,
+        &member.attributes as _,
+    )
+    .fetch_one(executor)
+    .await;
+    Ok(name_conflicts(inserted)?)
+}
+
+pub(super) async fn get(executor: impl PgExecutor<'_>, id: Uuid) -> sqlx::Result<Option<Member>> {
+    query_member!("SELECT", "FROM members WHERE id = $1", id)
+        .fetch_optional(executor)
+        .await
+}
+
+pub(super) async fn update(
+    executor: impl PgExecutor<'_>,
+    id: Uuid,
+    member: &MemberInput,
+) -> Result<Option<Member>, Problem> {
+    let updated = query_member!(
+        "UPDATE members
+         SET external_id = $2, email = $3, email_folded = $4, name = $5, birth = $6,
+             joined = coalesce($7, (now() AT TIME ZONE 'UTC')::date), status = $8, tags = $9,
+             attributes = $10, updated_at = now(), version = version + 1
+         WHERE id = $1
+         RETURNING",
+        "",
+        id,
+        member.external_id.as_ref() as _,
+        member.email.as_ref() as _,
+        member.email.as_ref().map(EmailAddress::folded),
+        &member.name as _,
+        member.birth as _,
+        member.joined as _,
+        member.status as _,
+        &member.tags as _,
+        &member.attributes as _,
+    )
+    .fetch_optional(executor)
+    .await;
+    Ok(name_conflicts(updated)?)
+}
+
+fn name_conflicts<T>(result: sqlx::Result<T>) -> Result<T, QueryError> {
+    result
+        .on_constraint("members_email_key", || Code::EmailTaken.into())
+        .on_constraint("members_external_id_key", || Code::ExternalIdTaken.into())
+}
+
+pub(super) async fn delete(executor: impl PgExecutor<'_>, id: Uuid) -> sqlx::Result<bool> {
+    let deleted = query!("DELETE FROM members WHERE id = $1", id)
+        .execute(executor)
+        .await?;
+    Ok(deleted.rows_affected() > 0)
+}
+
+pub(super) async fn list(
+    executor: impl PgExecutor<'_>,
+    filter: &MemberFilter,
+    after: Option<Uuid>,
+) -> sqlx::Result<Vec<Member>> {
+    list_query(filter, after)
+        .build_query_as()
+        .fetch_all(executor)
+        .await
+}
+
+/// The list, newest first.
+fn list_query(filter: &MemberFilter, after: Option<Uuid>) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new("SELECT * FROM members WHERE true");
+    if let Some(id) = after {
+        query.push(" AND id < ").push_bind(id);
+    }
+    if let Some(status) = filter.status {
+        query.push(" AND status = ").push_bind(status);
+    }
+    if let Some(email) = &filter.email {
+        query.push(" AND email_folded = ").push_bind(email.folded());
+    }
+    if let Some(external_id) = &filter.external_id {
+        query
+            .push(" AND external_id = ")
+            .push_bind(external_id.clone());
+    }
+    if let Some(from) = filter.joined_from {
+        query.push(" AND joined >= ").push_bind(from);
+    }
+    if let Some(to) = filter.joined_to {
+        query.push(" AND joined < ").push_bind(to);
+    }
+    if let Some(tag) = &filter.tag {
+        query
+            .push(" AND tags @> ARRAY[")
+            .push_bind(tag.clone())
+            .push("]");
+    }
+    query
+        .push(" ORDER BY id DESC LIMIT ")
+        .push_bind(filter.limit.and_one());
+    query
+}
