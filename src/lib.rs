@@ -1,5 +1,6 @@
 //! The register of your members and the ledger of the mail you send them.
 //!
+//! - [`app`]: the whole service as one router and one document
 //! - [`members`]: the register
 //! - [`mail_records`]: the ledger
 //! - [`http`]: what every resource needs of HTTP
@@ -8,6 +9,7 @@
 //! - [`postgres`]: the pool, the migrations, the embedded server
 //! - [`config`]: every setting
 
+pub mod app;
 pub mod config;
 pub mod http;
 pub mod mail_records;

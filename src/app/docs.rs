@@ -1,0 +1,112 @@
+//! The OpenAPI document and Swagger UI.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::Bytes,
+    http::{
+        StatusCode,
+        header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION},
+    },
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use utoipa::openapi::{InfoBuilder, License, OpenApi, OpenApiBuilder, tag::TagBuilder};
+use utoipa_swagger_ui::Config;
+
+use crate::{
+    http::extract::Path,
+    problem::{Code, Problem},
+};
+
+const DESCRIPTION: &str = "\
+The register of your members and the ledger of the mail you send them.
+
+- Errors are problem documents (RFC 9457) with a stable `code`; an unknown parameter or field is one.
+- Times are RFC 3339 in UTC with microseconds, dates are `YYYY-MM-DD`.
+- Lists are newest first; `next_cursor` of a page, given as `cursor` with the same filters, leads to \
+the next.
+- The ids in the examples are those of the register that `member-mail seed` fills.";
+
+/// What the document says before the first operation.
+pub(super) fn preamble() -> OpenApi {
+    let info = InfoBuilder::new()
+        .title("member-mail")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(DESCRIPTION))
+        .license(Some(license()))
+        .build();
+    let tags = [
+        ("members", "The register"),
+        (
+            "mail-records",
+            "The ledger: one message to one recipient in each record",
+        ),
+        ("health", "For load balancers and operators"),
+    ];
+    OpenApiBuilder::new()
+        .info(info)
+        .tags(Some(tags.map(|(name, description)| {
+            TagBuilder::new()
+                .name(name)
+                .description(Some(description))
+                .build()
+        })))
+        .build()
+}
+
+fn license() -> License {
+    let mut license = License::new("MIT");
+    license.identifier = Some("MIT".to_owned());
+    license
+}
+
+/// Serves the document and the page on it. Every reference is relative, so that they work behind a
+/// proxy that strips a prefix from the path.
+pub(super) fn router<S: Clone + Send + Sync + 'static>(openapi: &OpenApi) -> Router<S> {
+    let document = Bytes::from(serde_json::to_vec(openapi).unwrap_or_default());
+    let config = Arc::new(
+        Config::from("../api-docs/openapi.json")
+            .try_it_out_enabled(true)
+            .display_request_duration(true),
+    );
+    let index = config.clone();
+    Router::new()
+        .route(
+            "/api-docs/openapi.json",
+            get(move || async { ([(CONTENT_TYPE, "application/json")], document) }),
+        )
+        .route(
+            "/swagger-ui",
+            get(|| async { (StatusCode::PERMANENT_REDIRECT, [(LOCATION, "swagger-ui/")]) }),
+        )
+        .route("/swagger-ui/", get(move || async move { file("index.html", index) }))
+        .route(
+            "/swagger-ui/{*file}",
+            get(move |Path(FilePath { file: name }): Path<FilePath>| async move { file(&name, config) }),
+        )
+}
+
+#[derive(Debug, serde::Deserialize)]
+struct FilePath {
+    file: String,
+}
+
+fn file(name: &str, config: Arc<Config<'static>>) -> Result<Response, Problem> {
+    match utoipa_swagger_ui::serve(name, config) {
+        Ok(Some(file)) => Ok((
+            [
+                (CONTENT_TYPE, file.content_type),
+                (CACHE_CONTROL, "public, max-age=3600".to_owned()),
+            ],
+            file.bytes.into_owned(),
+        )
+            .into_response()),
+        Ok(None) => Err(Code::RouteNotFound.into()),
+        Err(error) => {
+            tracing::error!("Swagger UI's file could not be read: {error}");
+            Err(Code::InternalError.into())
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The whole service: the routers merged, the layers added, and the document that follows from them.
+//!
+//! - `health`: whether the service lives, and whether it is ready
+//! - `docs`: the OpenAPI document and Swagger UI
+
+mod docs;
+mod health;
+
+use axum::{Router, middleware::from_fn, middleware::from_fn_with_state};
+use sqlx::PgPool;
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::{
+    http::{
+        layers::{self, Limits},
+        strict::{KnownParameters, refuse_unknown_parameters},
+    },
+    mail_records, members,
+    problem::document_problems,
+};
+
+/// What the service runs on.
+#[derive(Debug, Clone)]
+pub struct AppState {
+    pub pool: PgPool,
+    pub limits: Limits,
+}
+
+/// Builds the service. It needs neither a socket nor a database that answers.
+#[must_use]
+pub fn build(state: AppState) -> (Router, OpenApi) {
+    let (api, openapi) = documented();
+    let known = KnownParameters::of(&openapi);
+    let (health, _) = health::router().split_for_parts();
+    let app = api
+        .with_state(state.pool.clone())
+        .merge(docs::router(&openapi))
+        .layer(from_fn_with_state(known, refuse_unknown_parameters))
+        .layer(from_fn_with_state(state.limits.clone(), layers::bound))
+        // The state of the service is told outside of the limits: it must be heard while they hold.
+        .merge(health.with_state(state))
+        .layer(from_fn(layers::protect))
+        .layer(from_fn(layers::identify_and_log));
+    (app, openapi)
+}
+
+/// The OpenAPI document.
+#[must_use]
+pub fn openapi() -> OpenApi {
+    documented().1
+}
+
+fn documented() -> (Router<PgPool>, OpenApi) {
+    let (router, mut openapi) = OpenApiRouter::with_openapi(docs::preamble())
+        .merge(members::router())
+        .merge(mail_records::router())
+        .split_for_parts();
+    let (_, health) = health::router().split_for_parts();
+    document_problems(&mut openapi);
+    openapi.merge(health);
+    (router, openapi)
+}
