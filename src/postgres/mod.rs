@@ -1,3 +1,5 @@
+//! Postgres: the pool, the migrations, the embedded server.
 
+pub mod embedded;
 pub mod migrations;
 pub mod pool;

@@ -1,0 +1,11 @@
+//! The embedded server, on real clusters and with really killed processes.
+
+#![cfg(unix)]
+
+mod child;
+mod fixture;
+mod folders;
+mod kills;
+mod lifecycle;
+mod takeover;
+mod users;
