@@ -78,6 +78,7 @@ pub(crate) fn options(data_dir: &Path, lifetime: Lifetime) -> Options {
     Options {
         data_dir: data_dir.to_owned(),
         bin_dir: None,
+        download_url: None,
         lifetime,
     }
 }

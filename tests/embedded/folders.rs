@@ -95,6 +95,7 @@ async fn a_machine_without_a_server_is_told_the_ways_out() {
             path: None,
             patterns: Vec::new(),
         },
+        release: None,
     };
     let message = Server::start_on(place.options(Lifetime::Temporary), machine)
         .await
@@ -157,6 +158,7 @@ async fn a_lone_link_in_the_path_leads_to_the_server() {
             path: Some(links.into()),
             patterns: Vec::new(),
         },
+        release: None,
     };
     let server = Server::start_on(place.options(Lifetime::Persistent), machine).await;
     server.expect("a server").stop().await;

@@ -3,6 +3,8 @@
 #![cfg(unix)]
 
 mod child;
+#[cfg(feature = "postgres-download")]
+mod download;
 mod fixture;
 mod folders;
 mod kills;

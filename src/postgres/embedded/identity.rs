@@ -96,6 +96,20 @@ impl Identity {
             None => Ok(()),
         }
     }
+
+    /// [`give`](Self::give) for a folder and all below it.
+    pub(super) fn give_all(&self, path: &Path) -> io::Result<()> {
+        if self.other.is_none() {
+            return Ok(());
+        }
+        self.give(path)?;
+        if fs::symlink_metadata(path)?.is_dir() {
+            for entry in fs::read_dir(path)? {
+                self.give_all(&entry?.path())?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The uid and gid that own `path`.

