@@ -1,7 +1,9 @@
 //! What can go wrong before the server answers: one line each, with what, where and the way out.
 
 use std::io;
-use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::path::Path;
+use std::path::PathBuf;
 
 /// Why the embedded server could not be started. Each message is one line that names the setting to change.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +95,7 @@ pub enum Error {
     Cancelled,
 }
 
+#[cfg(unix)]
 impl Error {
     /// For `map_err` on file work below or at `path`.
     pub(super) fn folder(path: &Path) -> impl FnOnce(io::Error) -> Self {

@@ -31,10 +31,13 @@ pub use server::Machine;
 pub use server::Server;
 
 /// Names the socket; nothing listens on the network.
+#[cfg(unix)]
 const PORT: u16 = 5432;
 /// The role that owns everything in the cluster.
+#[cfg(unix)]
 const SUPERUSER: &str = "postgres";
 /// The database that is made in a persistent cluster.
+#[cfg(unix)]
 const DATABASE: &str = "member_mail";
 
 /// Which server to run.
