@@ -12,7 +12,7 @@ use super::binaries::Binaries;
 use super::error::Error;
 use super::folder::Folder;
 use super::takeover::{FAST, IMMEDIATE};
-use super::tether::{POLL, Reach, Tether, Tethered};
+use super::tether::{POLL, Tether, Tethered};
 use super::{Lifetime, PORT, SUPERUSER};
 
 /// Begins the name of a cluster that is being made. It gets its real name once it is complete, so that one with its
@@ -100,6 +100,8 @@ async fn initdb(
         format!("--username={SUPERUSER}"),
         "--auth=trust".to_owned(),
         "--no-instructions".to_owned(),
+        // It would remove the files of its children while they still work.
+        "--no-clean".to_owned(),
         match lifetime {
             Lifetime::Persistent => "--data-checksums",
             Lifetime::Temporary => "--no-sync",
@@ -115,7 +117,6 @@ async fn initdb(
         identity: &folder.identity,
         folder: &unfinished,
         log: folder.open_log()?,
-        reach: Reach::Group,
         trash: &[trash],
     };
     let ended = match tethered.spawn(&binaries.folder.join("initdb"), arguments, &[]) {
@@ -166,7 +167,6 @@ pub(super) async fn start(
             identity: &folder.identity,
             folder: &cluster,
             log: folder.open_log()?,
-            reach: Reach::Process,
             trash: match lifetime {
                 Lifetime::Persistent => &[],
                 Lifetime::Temporary => &[&folder.path, socket],

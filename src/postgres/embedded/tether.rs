@@ -20,22 +20,21 @@ use super::identity::Identity;
 /// How often the end of a process is looked for.
 pub(super) const POLL: Duration = Duration::from_millis(10);
 
-/// Starts the watcher, `$1`, and becomes the program. `$2` is what to signal, `$3` the program's working folder.
+/// Starts the watcher, `$1`, and becomes the program. `$2` is the program's working folder.
 const BEGIN: &str = r#"
 exec 3<&0 4>&1
-watcher=$1 target=$$ folder=$3
-[ "$2" = group ] && target=-$$
-shift 3
-(/bin/sh -c "$watcher" member-mail-watcher "$target" $$ "$folder" <&3 >&4 2>/dev/null 3<&- 4>&- &)
-exec "$@" </dev/null >&2 3<&- 4>&-
+watcher=$1 folder=$2
+shift 2
+(/bin/sh -c "$watcher" member-mail-watcher $$ "$folder" <&3 >&4 2>/dev/null 3<&- 4>&- &)
+exec "$@" </dev/null >&2 3<&-
 "#;
 
-/// `$1` is what to signal, `$2` the program's process id, which is still the program's while it works in the folder
-/// `$3`. Standard output leads to the sweeper.
+/// `$1` is the program's process id, which is still the program's while it works in the folder `$2`. The program alone
+/// is signalled, not its children: a server ends its own, and initdb's end with their input. Standard output leads to the sweeper.
 const WATCHER: &str = r#"
 trap '' HUP INT QUIT TERM
 runs() {
-    if [ -d /proc/self ]; then [ "/proc/$2/cwd" -ef "$3" ]; else kill -0 "$2"; fi
+    if [ -d /proc/self ]; then [ "/proc/$1/cwd" -ef "$2" ]; else kill -0 "$1"; fi
 }
 await() {
     rounds=300
@@ -45,28 +44,21 @@ await() {
     done
 }
 read -r _ && exit
-kill -s INT -- "$1"
+kill -s INT "$1"
 await "$@"
-runs "$@" && kill -s QUIT -- "$1"
+runs "$@" && kill -s QUIT "$1"
 await "$@"
 echo sweep
 "#;
 
-/// Tries twice: children of a killed initdb write on for a moment.
+/// Waits for the word, then until nobody holds the other end any more: the program's children inherit it too, and one
+/// whose files are removed while it works ends with an abort that leaves its shared memory behind.
 const SWEEPER: &str = r#"
 trap '' HUP INT QUIT TERM
 read -r _ || exit
-rm -rf -- "$@" || { sleep 1; rm -rf -- "$@"; }
+cat >/dev/null
+rm -rf -- "$@"
 "#;
-
-/// What the watcher signals.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Reach {
-    /// The process alone: a postmaster ends its own children.
-    Process,
-    /// The process and its children: initdb leaves its children behind.
-    Group,
-}
 
 /// How to run a program on a tether.
 #[derive(Debug)]
@@ -75,7 +67,6 @@ pub(super) struct Tethered<'a> {
     /// The working folder; it must exist.
     pub(super) folder: &'a Path,
     pub(super) log: File,
-    pub(super) reach: Reach,
     /// Removed when the owner goes away without a word.
     pub(super) trash: &'a [&'a Path],
 }
@@ -98,10 +89,6 @@ impl Tethered<'_> {
         let mut command = self.identity.command("/bin/sh");
         command
             .args(["-c", BEGIN, "sh", WATCHER])
-            .arg(match self.reach {
-                Reach::Process => "process",
-                Reach::Group => "group",
-            })
             .arg(self.folder)
             .arg(program)
             .args(arguments)
@@ -167,7 +154,7 @@ impl Tether {
         }
     }
 
-    /// Waits, after the program has ended, until its watcher and sweeper are gone too, at most `limit`.
+    /// Waits, after the program has ended, until its children, watcher and sweeper are gone too, at most `limit`.
     pub(super) async fn helpers_gone(&mut self, limit: Duration) {
         let begin = Instant::now();
         while matches!(self.sweeper.try_wait(), Ok(None)) && begin.elapsed() < limit {
