@@ -31,7 +31,6 @@ pub(super) async fn make(
     binaries: &Binaries,
     lifetime: Lifetime,
 ) -> Result<(), Error> {
-    remove_incomplete(folder);
     // Text is ordered by code point either way; C.UTF-8 also knows the case of letters beyond ASCII. Where the
     // system lacks it, initdb says so before it does anything.
     let mut result = Err(String::new());
@@ -64,8 +63,8 @@ pub(super) async fn make(
         .map_err(Error::folder(&folder.path))
 }
 
-/// Removes what killed initdbs left. One that is just about to end may still write there: then the next start does it.
-fn remove_incomplete(folder: &Folder) {
+/// Removes what killed initdbs left. To be called once the server runs: until then one may still be about to end.
+pub(super) fn remove_incomplete(folder: &Folder) {
     for entry in fs::read_dir(&folder.path).into_iter().flatten().flatten() {
         let unfinished = entry
             .file_name()

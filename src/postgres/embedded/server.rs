@@ -137,6 +137,7 @@ async fn run(folder: Folder, options: Options, machine: Machine) -> Result<Serve
     };
     let socket = folder.make_socket()?;
     let tether = cluster::start(&folder, &binaries, options.lifetime, &socket, stale_pid).await?;
+    cluster::remove_incomplete(&folder);
     let server = Server {
         tether,
         socket,
