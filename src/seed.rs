@@ -1,0 +1,149 @@
+//! A register to try things on: 18,993 persons, born one day after the other from 1970-01-01 on, who
+//! joined 10,000 days later, and their mail.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use sqlx::{ConnectOptions, PgConnection};
+use uuid::Uuid;
+
+use crate::{
+    config::Config,
+    serve::{Database, StartError, start_logging},
+};
+
+pub const PERSONS: u32 = 18_993;
+/// Rows in a statement: large enough that round trips do not count, small enough to show progress.
+const BATCH: usize = 5_000;
+/// 2024-01-01T00:00:00Z in milliseconds: the time in the ids of the register.
+const EPOCH: u64 = 1_704_067_200_000;
+
+/// Fills the register. What is there already stays, so that it can be run again.
+///
+/// # Errors
+/// [`StartError`].
+pub async fn run(mail: u32) -> Result<(), StartError> {
+    let config = Config::load()?;
+    start_logging(&config);
+    let database = Database::open(&config).await?;
+    let filled = match database.migrate().await {
+        Ok(()) => fill(&database, mail).await,
+        Err(error) => Err(error),
+    };
+    database.close().await;
+    filled
+}
+
+async fn fill(database: &Database, mail: u32) -> Result<(), StartError> {
+    let failed = |error| StartError::Database {
+        place: database.place.clone(),
+        error,
+    };
+    let mut connection = database.options.connect().await.map_err(failed)?;
+    let rows = u64::from(PERSONS) * u64::from(mail + 1);
+    let bar = ProgressBar::new(rows);
+    if let Ok(style) =
+        ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} rows  {elapsed}")
+    {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let (members, records) = insert_all(&mut connection, mail, &bar)
+        .await
+        .map_err(failed)?;
+    bar.finish_and_clear();
+    println!("Added {members} members and {records} mail records.");
+    Ok(())
+}
+
+/// Adds the persons, and `mail` mail records for each; says how many rows of both were new.
+///
+/// # Errors
+/// If the database fails. What was added before stays.
+pub async fn insert_all(
+    connection: &mut PgConnection,
+    mail: u32,
+    bar: &ProgressBar,
+) -> sqlx::Result<(u64, u64)> {
+    let mut members = 0;
+    let persons: Vec<u32> = (0..PERSONS).collect();
+    for batch in persons.chunks(BATCH) {
+        members += insert_members(connection, batch).await?;
+        bar.inc(batch.len() as u64);
+    }
+    let mut records = 0;
+    let mails: Vec<(u32, u32)> = (0..PERSONS)
+        .flat_map(|person| (0..mail).map(move |number| (person, number)))
+        .collect();
+    for batch in mails.chunks(BATCH) {
+        records += insert_mail_records(connection, batch).await?;
+        bar.inc(batch.len() as u64);
+    }
+    Ok((members, records))
+}
+
+/// A UUIDv7 (RFC 9562, section 5.7) that is the same each time: of the person, or of her mail.
+#[must_use]
+pub fn id(person: u32, mail: Option<u32>) -> Uuid {
+    let number = u64::from(person) + 1;
+    let (milliseconds, kind) = match mail {
+        None => (EPOCH + u64::from(person), 0),
+        Some(mail) => (
+            EPOCH + u64::from(PERSONS) * u64::from(mail + 1) + u64::from(person),
+            mail + 1,
+        ),
+    };
+    let mut random = [0; 10];
+    // The first two bytes are rand_a (12 bits), the rest rand_b (62 bits).
+    random[2..4].copy_from_slice(&u16::try_from(kind).unwrap_or(u16::MAX).to_be_bytes());
+    random[4..].copy_from_slice(&number.to_be_bytes()[2..]);
+    uuid::Builder::from_unix_timestamp_millis(milliseconds, &random).into_uuid()
+}
+
+async fn insert_members(connection: &mut PgConnection, persons: &[u32]) -> sqlx::Result<u64> {
+    let ids: Vec<_> = persons.iter().map(|person| id(*person, None)).collect();
+    let numbers: Vec<_> = persons.iter().map(|person| person.cast_signed()).collect();
+    let inserted = sqlx::query!(
+        "INSERT INTO members (id, external_id, email, email_folded, name, birth, joined, tags)
+         SELECT id, 'person-' || n, 'person-' || n || '@example.org', 'person-' || n || '@example.org',
+                'Person ' || n, '1970-01-01'::date + n - 1, '1970-01-01'::date + n - 1 + 10000,
+                CASE WHEN n % 100 = 1 THEN ARRAY['board'] ELSE '{}' END
+         FROM (SELECT id, n + 1 AS n FROM unnest($1::uuid[], $2::int[]) AS person (id, n)) AS persons
+         ON CONFLICT DO NOTHING",
+        &ids,
+        &numbers,
+    )
+    .execute(connection)
+    .await?;
+    Ok(inserted.rows_affected())
+}
+
+async fn insert_mail_records(
+    connection: &mut PgConnection,
+    mails: &[(u32, u32)],
+) -> sqlx::Result<u64> {
+    let members: Vec<_> = mails.iter().map(|(person, _)| id(*person, None)).collect();
+    let ids: Vec<_> = mails
+        .iter()
+        .map(|(person, mail)| id(*person, Some(*mail)))
+        .collect();
+    let numbers: Vec<_> = mails.iter().map(|(_, mail)| mail.cast_signed()).collect();
+    // A member whom the register has under another id already is left alone, and so is her mail.
+    let inserted = sqlx::query!(
+        "INSERT INTO mail_records
+             (member_id, id, recipient, recipient_folded, sender, subject, category, status, status_at)
+         SELECT m.id, mail.id, m.email, m.email_folded, 'news@club.example',
+                'News ' || n + 1, CASE WHEN n % 4 = 0 THEN 'transactional' ELSE 'marketing' END,
+                (ARRAY['delivered', 'delivered', 'delivered', 'sent', 'deferred', 'bounced'])[1 + n % 6],
+                now()
+         FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS mail (member_id, id, n)
+         JOIN members m ON m.id = mail.member_id AND m.email IS NOT NULL
+         ON CONFLICT DO NOTHING",
+        &members,
+        &ids,
+        &numbers,
+    )
+    .execute(connection)
+    .await?;
+    Ok(inserted.rows_affected())
+}
