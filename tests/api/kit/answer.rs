@@ -1,0 +1,191 @@
+//! An answer, checked against the OpenAPI document as it comes in: a status, a media type or a body
+//! that the document does not have fails the test that met it.
+
+use std::sync::LazyLock;
+
+use hyper::{
+    HeaderMap, Method, StatusCode,
+    header::{CONTENT_TYPE, LOCATION},
+};
+use serde_json::{Value, json};
+
+static DOCUMENT: LazyLock<Value> =
+    LazyLock::new(|| serde_json::to_value(member_mail::app::openapi()).expect("document"));
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub text: String,
+    /// Null if the body is not JSON.
+    pub body: Value,
+    asked: String,
+}
+
+impl Answer {
+    pub fn new(
+        asked: String,
+        method: &Method,
+        path: &str,
+        status: StatusCode,
+        headers: HeaderMap,
+        bytes: &[u8],
+    ) -> Self {
+        let text = String::from_utf8(bytes.to_vec()).expect("UTF-8");
+        let body = serde_json::from_str(&text).unwrap_or_default();
+        let answer = Self {
+            status,
+            headers,
+            text,
+            body,
+            asked,
+        };
+        answer.check_against_document(method, path);
+        answer
+    }
+
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}: {}", self.asked, self.text);
+        self
+    }
+
+    /// Expects 201, and answers the path of what was created.
+    #[track_caller]
+    pub fn created(self) -> String {
+        let answer = self.expect(201);
+        answer.header(LOCATION.as_str()).to_owned()
+    }
+
+    /// Expects a problem, and answers its document.
+    #[track_caller]
+    pub fn problem(self, status: u16, code: &str) -> Value {
+        let answer = self.expect(status);
+        assert_eq!(
+            answer.header(CONTENT_TYPE.as_str()),
+            "application/problem+json"
+        );
+        assert_eq!(
+            answer.body["code"], code,
+            "{}: {}",
+            answer.asked, answer.text
+        );
+        assert_eq!(answer.body["status"], status);
+        assert_eq!(answer.body["request_id"], answer.header("x-request-id"));
+        answer.body
+    }
+
+    /// Expects a problem with one error, at `place` (a pointer or a parameter's name), and answers the
+    /// error's code.
+    #[track_caller]
+    pub fn error_at(self, status: u16, code: &str, place: &str) -> String {
+        let asked = self.asked.clone();
+        let problem = self.problem(status, code);
+        let errors = problem["errors"].as_array().expect("errors");
+        let [error] = errors.as_slice() else {
+            panic!("{asked}: one error expected: {problem}");
+        };
+        let found = error["pointer"].as_str().or(error["parameter"].as_str());
+        assert_eq!(found, Some(place), "{asked}: {problem}");
+        error["code"].as_str().expect("code").to_owned()
+    }
+
+    #[track_caller]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .unwrap_or_else(|| panic!("{}: no {name}", self.asked))
+            .to_str()
+            .expect("visible ASCII")
+    }
+
+    /// The ids of a page's rows.
+    #[track_caller]
+    pub fn ids(&self) -> Vec<String> {
+        self.body["data"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{}: no page: {}", self.asked, self.text))
+            .iter()
+            .map(|row| row["id"].as_str().expect("id").to_owned())
+            .collect()
+    }
+
+    fn check_against_document(&self, method: &Method, path: &str) {
+        assert!(
+            self.headers.contains_key("x-request-id"),
+            "{}: no request id",
+            self.asked
+        );
+        let Some(operation) = operation(method, path) else {
+            return;
+        };
+        let documented = &operation["responses"][self.status.as_str()];
+        assert!(
+            documented.is_object(),
+            "{}: {} is not documented: {}",
+            self.asked,
+            self.status,
+            self.text
+        );
+        let Some(content) = documented["content"].as_object() else {
+            assert!(
+                self.text.is_empty(),
+                "{}: a body is not documented: {}",
+                self.asked,
+                self.text
+            );
+            return;
+        };
+        if *method == Method::HEAD {
+            return;
+        }
+        let media_type = self.header(CONTENT_TYPE.as_str());
+        let content = content.get(media_type).unwrap_or_else(|| {
+            panic!(
+                "{}: {media_type} is not documented for {}",
+                self.asked, self.status
+            )
+        });
+        let schema = json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "allOf": [content["schema"]],
+            "components": DOCUMENT["components"],
+        });
+        let validator = jsonschema::options()
+            .should_validate_formats(true)
+            .build(&schema)
+            .expect("a schema");
+        let faults: Vec<_> = validator
+            .iter_errors(&self.body)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert!(
+            faults.is_empty(),
+            "{}: {faults:#?} in {}",
+            self.asked,
+            self.text
+        );
+    }
+}
+
+/// The documented operation behind a path, if there is one.
+fn operation(method: &Method, path: &str) -> Option<&'static Value> {
+    let method = if *method == Method::HEAD {
+        "get".to_owned()
+    } else {
+        method.as_str().to_lowercase()
+    };
+    let steps: Vec<_> = path.split('/').collect();
+    DOCUMENT["paths"]
+        .as_object()?
+        .iter()
+        .find_map(|(template, item)| {
+            let template: Vec<_> = template.split('/').collect();
+            let same = template.len() == steps.len()
+                && template
+                    .iter()
+                    .zip(&steps)
+                    .all(|(template, step)| template.starts_with('{') || template == step);
+            same.then(|| item.get(&method)).flatten()
+        })
+}

@@ -1,0 +1,93 @@
+//! A request, and the client that sends it.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::{
+    HeaderMap, Method, StatusCode,
+    header::{CONTENT_TYPE, HeaderName, HeaderValue},
+};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use serde_json::Value;
+
+use super::Answer;
+
+pub type HttpClient = Client<HttpConnector, Full<Bytes>>;
+
+pub fn client() -> HttpClient {
+    Client::builder(TokioExecutor::new()).build_http()
+}
+
+/// A request that is being put together.
+pub struct Request {
+    client: HttpClient,
+    pub method: Method,
+    url: String,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Request {
+    pub fn new(client: &HttpClient, method: Method, url: String) -> Self {
+        Self {
+            client: client.clone(),
+            method,
+            url,
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+        }
+    }
+
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        let name: HeaderName = name.parse().expect("a field's name");
+        let value = HeaderValue::from_bytes(value.as_ref()).expect("a field's value");
+        self.headers.append(name, value);
+        self
+    }
+
+    pub fn json(self, body: &Value) -> Self {
+        self.header(CONTENT_TYPE.as_str(), "application/json")
+            .body(body.to_string())
+    }
+
+    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    pub fn path(&self) -> &str {
+        let (_, behind) = self.url.split_once("://").expect("a URL");
+        let path = behind.find('/').map_or("/", |at| &behind[at..]);
+        path.split('?').next().unwrap_or(path)
+    }
+
+    /// Sends the request and reads the whole answer, which must be as the document has it.
+    pub async fn send(self) -> Answer {
+        let asked = format!("{} {}", self.method, self.url);
+        let (method, path) = (self.method.clone(), self.path().to_owned());
+        let (status, headers, bytes) = self
+            .exchange()
+            .await
+            .unwrap_or_else(|error| panic!("{asked}: {error}"));
+        Answer::new(asked, &method, &path, status, headers, &bytes)
+    }
+
+    /// Sends the request, whatever comes of it.
+    pub async fn exchange(
+        self,
+    ) -> Result<(StatusCode, HeaderMap, Bytes), Box<dyn std::error::Error + Send + Sync>> {
+        let mut request = hyper::Request::new(Full::new(self.body));
+        *request.method_mut() = self.method;
+        *request.uri_mut() = self.url.parse()?;
+        *request.headers_mut() = self.headers;
+        let response = self.client.request(request).await?;
+        let (parts, body) = response.into_parts();
+        Ok((
+            parts.status,
+            parts.headers,
+            body.collect().await?.to_bytes(),
+        ))
+    }
+}

@@ -1,0 +1,182 @@
+//! A link between the service and Postgres that can be held, delayed and cut.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    net::{TcpListener, TcpStream, UnixStream},
+    sync::watch,
+};
+
+/// What the link does with what Postgres answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Open,
+    /// Answers wait.
+    Held,
+    /// Connections are closed, and new ones are too.
+    Cut,
+}
+
+/// Forwards connections to Postgres.
+pub struct Shim {
+    pub address: SocketAddr,
+    flow: watch::Sender<Flow>,
+    trigger: Arc<Mutex<Option<Vec<u8>>>>,
+    delay: watch::Sender<Duration>,
+}
+
+impl Shim {
+    /// Starts a link to the server of `options`.
+    pub async fn start(options: &PgConnectOptions) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("its address");
+        let flow = watch::Sender::new(Flow::Open);
+        let delay = watch::Sender::new(Duration::ZERO);
+        let trigger = Arc::new(Mutex::new(None));
+        let link = Link {
+            flow: flow.clone(),
+            delay: delay.subscribe(),
+            trigger: trigger.clone(),
+        };
+        let options = options.clone();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                if *link.flow.borrow() == Flow::Cut {
+                    continue;
+                }
+                tokio::spawn(link.clone().forward(client, options.clone()));
+            }
+        });
+        Self {
+            address,
+            flow,
+            trigger,
+            delay,
+        }
+    }
+
+    /// How to reach the same database over this link.
+    pub fn over(&self, options: &PgConnectOptions) -> PgConnectOptions {
+        let mut over = PgConnectOptions::new_without_pgpass()
+            .host("127.0.0.1")
+            .port(self.address.port())
+            .username(options.get_username())
+            // The link looks into the messages.
+            .ssl_mode(PgSslMode::Disable);
+        if let Some(database) = options.get_database() {
+            over = over.database(database);
+        }
+        over
+    }
+
+    /// Holds Postgres' answers from now on.
+    pub fn hold(&self) {
+        self.flow.send_replace(Flow::Held);
+    }
+
+    /// Holds Postgres' answers as soon as the service sends something that contains `text`.
+    pub fn hold_at(&self, text: &str) {
+        *self.trigger.lock().expect("trigger") = Some(text.as_bytes().to_vec());
+    }
+
+    /// Returns when answers are held.
+    pub async fn held(&self) {
+        let mut flow = self.flow.subscribe();
+        flow.wait_for(|flow| *flow == Flow::Held)
+            .await
+            .expect("link");
+    }
+
+    /// Lets everything through again.
+    pub fn release(&self) {
+        self.flow.send_replace(Flow::Open);
+    }
+
+    /// Closes every connection, and refuses new ones until [`release`](Self::release).
+    pub fn cut(&self) {
+        self.flow.send_replace(Flow::Cut);
+    }
+
+    /// Delays every answer.
+    pub fn delay(&self, delay: Duration) {
+        self.delay.send_replace(delay);
+    }
+}
+
+#[derive(Clone)]
+struct Link {
+    flow: watch::Sender<Flow>,
+    delay: watch::Receiver<Duration>,
+    trigger: Arc<Mutex<Option<Vec<u8>>>>,
+}
+
+impl Link {
+    async fn forward(self, client: TcpStream, options: PgConnectOptions) {
+        client.set_nodelay(true).ok();
+        if let Some(socket) = options.get_socket() {
+            let path = socket.join(format!(".s.PGSQL.{}", options.get_port()));
+            if let Ok(server) = UnixStream::connect(path).await {
+                self.join(client, server).await;
+            }
+        } else if let Ok(server) =
+            TcpStream::connect((options.get_host(), options.get_port())).await
+        {
+            self.join(client, server).await;
+        }
+    }
+
+    async fn join(self, client: TcpStream, server: impl AsyncRead + AsyncWrite + Send + 'static) {
+        let (from_client, to_client) = client.into_split();
+        let (from_server, to_server) = tokio::io::split(server);
+        let mut cut = self.flow.subscribe();
+        tokio::select! {
+            () = self.requests(from_client, to_server) => {}
+            () = self.answers(from_server, to_client) => {}
+            _ = cut.wait_for(|flow| *flow == Flow::Cut) => {}
+        }
+    }
+
+    async fn requests(&self, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(length @ 1..) = from.read(&mut buffer).await {
+            let sent = &buffer[..length];
+            let met = {
+                let mut trigger = self.trigger.lock().expect("trigger");
+                let met = trigger
+                    .as_ref()
+                    .is_some_and(|text| sent.windows(text.len()).any(|window| window == text));
+                if met {
+                    *trigger = None;
+                }
+                met
+            };
+            if met {
+                self.flow.send_replace(Flow::Held);
+            }
+            if to.write_all(sent).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn answers(&self, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
+        let mut flow = self.flow.subscribe();
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(length @ 1..) = from.read(&mut buffer).await {
+            let delay = *self.delay.borrow();
+            tokio::time::sleep(delay).await;
+            if flow.wait_for(|flow| *flow != Flow::Held).await.is_err() {
+                return;
+            }
+            if to.write_all(&buffer[..length]).await.is_err() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The service tested through its front door: real HTTP requests on a real Postgres. The modules
+//! mirror the URLs; `kit` is what they share.
+
+mod kit;
+
+mod arrows;
+mod mail_records;
+mod members;
+mod openapi;
+mod with_mail_records;

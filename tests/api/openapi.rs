@@ -1,0 +1,256 @@
+//! `/api-docs/openapi.json`: the document, and what holds for every operation in it.
+
+use std::{collections::BTreeSet, fmt::Write};
+
+use hyper::Method;
+use serde_json::{Value, json};
+
+use crate::kit::App;
+
+const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
+
+fn document() -> Value {
+    serde_json::to_value(member_mail::app::openapi()).expect("document")
+}
+
+/// Each operation: method, path, and what the document says of it.
+fn operations() -> Vec<(Method, String, Value)> {
+    let document = document();
+    let mut operations = Vec::new();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in item.as_object().expect("operations") {
+            let method = method.to_uppercase().parse().expect("method");
+            operations.push((method, path.clone(), operation.clone()));
+        }
+    }
+    assert!(operations.len() >= 14);
+    operations
+}
+
+#[test]
+fn the_document_is_the_one_checked_in() {
+    let checked_in = std::fs::read_to_string(SNAPSHOT).unwrap_or_default();
+    let built = member_mail::app::openapi()
+        .to_pretty_json()
+        .expect("document")
+        + "\n";
+    if checked_in == built {
+        return;
+    }
+    let (old, new): (Vec<_>, Vec<_>) = (checked_in.lines().collect(), built.lines().collect());
+    let same = old
+        .iter()
+        .zip(&new)
+        .take_while(|(old, new)| old == new)
+        .count();
+    let end = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take_while(|(old, new)| old == new)
+        .count();
+    let end = end.min(old.len() - same).min(new.len() - same);
+    let mut difference = String::new();
+    for line in &old[same..old.len() - end] {
+        writeln!(difference, "-{line}").expect("text");
+    }
+    for line in &new[same..new.len() - end] {
+        writeln!(difference, "+{line}").expect("text");
+    }
+    panic!(
+        "openapi.json is not what the code says, from line {}:\n{difference}\n\
+         If that is what you want: cargo run --quiet -- openapi > openapi.json",
+        same + 1
+    );
+}
+
+#[tokio::test]
+async fn the_served_document_is_the_built_one() {
+    let app = App::start().await;
+    assert_eq!(
+        app.get("/api-docs/openapi.json").await.expect(200).body,
+        document()
+    );
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    let document = document();
+    let mut references = Vec::new();
+    collect_references(&document, &mut references);
+    assert!(!references.is_empty());
+    for reference in references {
+        let target = document.pointer(reference.trim_start_matches('#'));
+        assert!(target.is_some(), "{reference} leads nowhere");
+    }
+}
+
+fn collect_references(value: &Value, references: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            if let Some(Value::String(reference)) = object.get("$ref") {
+                references.push(reference.clone());
+            }
+            object
+                .values()
+                .for_each(|value| collect_references(value, references));
+        }
+        Value::Array(values) => values
+            .iter()
+            .for_each(|value| collect_references(value, references)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_operation_is_described_in_full() {
+    let mut ids = BTreeSet::new();
+    for (method, path, operation) in operations() {
+        let name = format!("{method} {path}");
+        let id = operation["operationId"].as_str().expect(&name);
+        assert!(ids.insert(id.to_owned()), "{id} stands twice");
+        let verb = id.split('_').next().expect("verb");
+        let expected: &[_] = match method {
+            Method::GET => &["read", "list"],
+            Method::POST => &["create"],
+            Method::PUT => &["replace"],
+            Method::DELETE => &["delete"],
+            _ => &[],
+        };
+        assert!(
+            expected.contains(&verb),
+            "{name}: {id} begins with none of {expected:?}"
+        );
+        assert!(
+            id.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'),
+            "{id} is not lower_snake"
+        );
+        assert_eq!(
+            operation["tags"].as_array().map(Vec::len),
+            Some(1),
+            "{name} has one tag"
+        );
+        assert!(
+            operation["summary"]
+                .as_str()
+                .is_some_and(|text| !text.is_empty()),
+            "{name} has a summary"
+        );
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            assert!(
+                parameter["description"].is_string(),
+                "{name}: {} says what it is",
+                parameter["name"]
+            );
+        }
+    }
+}
+
+#[test]
+fn every_failure_is_a_problem() {
+    for (method, path, operation) in operations() {
+        for (status, response) in operation["responses"].as_object().expect("responses") {
+            if status.starts_with('2') {
+                continue;
+            }
+            let content = response["content"].as_object().expect("content");
+            let types: Vec<_> = content.keys().collect();
+            assert_eq!(
+                types,
+                ["application/problem+json"],
+                "{method} {path} {status}"
+            );
+            let schema = &content["application/problem+json"]["schema"];
+            assert_eq!(
+                schema,
+                &json!({"$ref": "#/components/schemas/Problem"}),
+                "{method} {path} {status}"
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_in_the_document_is_of_an_older_version() {
+    let document = document();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert!(!document.to_string().contains("\"nullable\""));
+}
+
+/// Fills the register as `seed` does, and answers each operation's request as the document has it.
+#[tokio::test]
+async fn every_example_works_as_it_stands() {
+    let app = App::start().await;
+    let mut sql = app.sql().await;
+    sqlx::query(
+        "INSERT INTO members (id, name, email, email_folded, joined) VALUES ($1, 'Ann', 'a@example.org', 'a@example.org', now())",
+    )
+    .bind(member_mail::seed::id(0, None))
+    .execute(&mut sql)
+    .await
+    .expect("member");
+    sqlx::query(
+        "INSERT INTO mail_records (member_id, id, recipient, recipient_folded, subject) VALUES ($1, $2, 'a@example.org', 'a@example.org', 'Hi')",
+    )
+    .bind(member_mail::seed::id(0, None))
+    .bind(member_mail::seed::id(0, Some(0)))
+    .execute(&mut sql)
+    .await
+    .expect("mail record");
+
+    let document = document();
+    let mut operations = operations();
+    // What deletes comes last, and the mail record before its member.
+    operations.sort_by_key(|(method, path, _)| {
+        (*method == Method::DELETE, std::cmp::Reverse(path.len()))
+    });
+    for (method, path, operation) in operations {
+        let mut url = path.clone();
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            let name = parameter["name"].as_str().expect("name");
+            if parameter["in"] == "path" {
+                let example = parameter["example"]
+                    .as_str()
+                    .unwrap_or_else(|| panic!("{path}: {name} has no example"));
+                url = url.replace(&format!("{{{name}}}"), example);
+            }
+        }
+        let mut request = app.request(method.clone(), &url);
+        if let Some(content) = operation["requestBody"]["content"].as_object() {
+            let reference = content["application/json"]["schema"]["$ref"]
+                .as_str()
+                .expect("a schema");
+            let schema = document
+                .pointer(reference.trim_start_matches('#'))
+                .expect("the schema");
+            assert!(schema["example"].is_object(), "{reference} has no example");
+            request = request.json(&schema["example"]);
+        }
+        let answer = request.send().await;
+        assert!(
+            answer.status.is_success(),
+            "{method} {url}: {}",
+            answer.text
+        );
+    }
+}
+
+#[tokio::test]
+async fn every_operation_refuses_a_parameter_that_it_does_not_know() {
+    let app = App::start().await;
+    let id = uuid::Uuid::now_v7().to_string();
+    for (method, path, _) in operations() {
+        if path.starts_with("/livez") || path.starts_with("/readyz") {
+            continue;
+        }
+        let path = path.replace("{member_id}", &id).replace("{id}", &id);
+        let request = app
+            .request(method, &format!("{path}?verbose=1"))
+            .json(&json!({"name": "x"}));
+        let code = request
+            .send()
+            .await
+            .error_at(400, "invalid_parameter", "verbose");
+        assert_eq!(code, "unknown");
+    }
+}
