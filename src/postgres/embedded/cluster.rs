@@ -217,6 +217,8 @@ fn arguments(cluster: &Path, socket: &Path, lifetime: Lifetime) -> Vec<OsString>
             "fsync=off",
             "synchronous_commit=off",
             "full_page_writes=off",
+            // In the data folder, which goes away: a killed server would leave it in /dev/shm.
+            "dynamic_shared_memory_type=mmap",
         ]);
     }
     for setting in settings {
