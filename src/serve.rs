@@ -155,7 +155,9 @@ fn place(options: &PgConnectOptions) -> String {
         Some(socket) => socket.display().to_string(),
         None => options.get_host().to_owned(),
     };
-    let database = options.get_database().unwrap_or(options.get_username());
+    let database = options
+        .get_database()
+        .unwrap_or_else(|| options.get_username());
     format!("{host}:{}, database {database}", options.get_port())
 }
 

@@ -28,7 +28,6 @@ pub struct AppState {
 }
 
 /// Builds the service. It needs neither a socket nor a database that answers.
-#[must_use]
 pub fn build(state: AppState) -> (Router, OpenApi) {
     let (api, openapi) = documented();
     let known = KnownParameters::of(&openapi);

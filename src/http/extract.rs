@@ -22,10 +22,6 @@ pub struct Json<T>(pub T);
 
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
-        #[expect(
-            clippy::disallowed_types,
-            reason = "for its rejections, and answers have none"
-        )]
         axum::Json(self.0).into_response()
     }
 }

@@ -67,6 +67,7 @@ impl Code {
     ];
 
     #[must_use]
+    #[expect(clippy::too_many_lines, reason = "a row for each problem")]
     pub const fn entry(self) -> Entry {
         let (status, code, title, advice) = match self {
             Self::MalformedJson => (

@@ -238,7 +238,10 @@ mod tests {
         let line: Line<1, 5> = serde_json::from_value(json!("u\u{308}")).expect("valid");
         assert_eq!(serde_json::to_value(line).expect("valid"), json!("\u{fc}"));
         let refused = serde_json::from_value::<Line<1, 5>>(json!("abcdef")).expect_err("invalid");
-        assert_eq!(refused.to_string(), "At most 5 characters are allowed.");
+        assert_eq!(
+            refused.to_string(),
+            "too_long: At most 5 characters are allowed."
+        );
     }
 
     #[test]
