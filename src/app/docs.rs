@@ -12,7 +12,9 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use utoipa::openapi::{InfoBuilder, License, OpenApi, OpenApiBuilder, tag::TagBuilder};
+use utoipa::openapi::{
+    ContactBuilder, InfoBuilder, License, OpenApi, OpenApiBuilder, ServerBuilder, tag::TagBuilder,
+};
 use utoipa_swagger_ui::Config;
 
 use crate::{
@@ -23,7 +25,9 @@ use crate::{
 const DESCRIPTION: &str = "\
 The register of your members and the ledger of the mail you send them.
 
-- Errors are problem documents (RFC 9457) with a stable `code`; an unknown parameter or field is one.
+- Errors are problem documents (RFC 9457) with a stable `code`; an unknown parameter or field is \
+one, a path that is not listed here is 404 `route_not_found`, a method that is not listed is 405 \
+`method_not_allowed`.
 - Times are RFC 3339 in UTC with microseconds, dates are `YYYY-MM-DD`.
 - Lists are newest first; `next_cursor` of a page, given as `cursor` with the same filters, leads to \
 the next.
@@ -35,6 +39,11 @@ pub(super) fn preamble() -> OpenApi {
         .title("member-mail")
         .version(env!("CARGO_PKG_VERSION"))
         .description(Some(DESCRIPTION))
+        .contact(Some(
+            ContactBuilder::new()
+                .name(Some("member-mail contributors"))
+                .build(),
+        ))
         .license(Some(license()))
         .build();
     let tags = [
@@ -47,6 +56,13 @@ pub(super) fn preamble() -> OpenApi {
     ];
     OpenApiBuilder::new()
         .info(info)
+        // Relative to the document, so that it holds behind a proxy that strips a prefix.
+        .servers(Some([ServerBuilder::new()
+            .url("..")
+            .description(Some("The service that this document came from"))
+            .build()]))
+        // Said in so many words: there are no access keys.
+        .security(Some([]))
         .tags(Some(tags.map(|(name, description)| {
             TagBuilder::new()
                 .name(name)
@@ -69,7 +85,9 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(openapi: &OpenApi) -> Rou
     let config = Arc::new(
         Config::from("../api-docs/openapi.json")
             .try_it_out_enabled(true)
-            .display_request_duration(true),
+            .display_request_duration(true)
+            // Else the page sends the document to a validator that is on the internet.
+            .validator_url("none"),
     );
     let index = config.clone();
     Router::new()

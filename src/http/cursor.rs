@@ -3,6 +3,10 @@
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Deserializer, de::Error};
 use sha2::{Digest, Sha256};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{ObjectBuilder, RefOr, Schema, schema::Type},
+};
 use uuid::Uuid;
 
 use crate::{
@@ -112,6 +116,18 @@ impl std::fmt::Display for Cursor {
         f.write_str(&BASE64_URL_SAFE_NO_PAD.encode(bytes))
     }
 }
+
+impl PartialSchema for Cursor {
+    /// Base64url, and no more: what is in it is nobody else's business.
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some("^[A-Za-z0-9_-]+$"))
+            .into()
+    }
+}
+
+impl ToSchema for Cursor {}
 
 impl<'de> Deserialize<'de> for Cursor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

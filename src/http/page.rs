@@ -7,7 +7,7 @@ use utoipa::{
 };
 use uuid::Uuid;
 
-use super::cursor::Scope;
+use super::cursor::{Cursor, Scope};
 use crate::values::Invalid;
 
 /// How many rows a page holds at most: 1 to `MAX`, `DEFAULT` where it is not given.
@@ -74,7 +74,7 @@ pub struct Page<T> {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PageInfo {
     /// Give it as `cursor`, with the same filters, for the next page; null on the last one.
-    #[schema(required)]
+    #[schema(required, value_type = Option<Cursor>)]
     pub next_cursor: Option<String>,
 }
 

@@ -26,6 +26,8 @@ refusals!(NotFound: MemberNotFound, MailRecordNotFound);
 refusals!(Taken: ExternalIdTaken, ProviderMessageIdTaken);
 
 /// Create a mail record
+///
+/// Writes down a mail that was or is to be sent; nothing is sent by it.
 #[utoipa::path(
     post, path = "/api/v1/members/{member_id}/mail-records", operation_id = "create_mail_record",
     tag = "mail-records", params(MailRecordsPath), request_body = MailRecordInput,
@@ -53,6 +55,9 @@ pub(super) async fn create(
 }
 
 /// List a member's mail records, newest first
+///
+/// Filters narrow the list together. A member without mail has an empty list; only an unknown
+/// member is not found.
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}/mail-records",
     operation_id = "list_mail_records_of_member", tag = "mail-records",
@@ -77,6 +82,9 @@ pub(super) async fn list_of_member(
 }
 
 /// List the mail records of all members, newest first
+///
+/// Filters narrow the list together. With `recipient` it answers what was sent to an address,
+/// whoever has it today.
 #[utoipa::path(
     get, path = "/api/v1/mail-records", operation_id = "list_mail_records", tag = "mail-records",
     params(MailRecordFilter),
@@ -97,6 +105,8 @@ pub(super) async fn list_all(
 }
 
 /// Read a mail record
+///
+/// A missing member and a missing mail record are two different problems.
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}/mail-records/{id}", operation_id = "read_mail_record",
     tag = "mail-records", params(MailRecordPath),
@@ -136,6 +146,8 @@ pub(super) async fn replace(
 }
 
 /// Delete a mail record
+///
+/// It cannot be undone. Mail records that are a retry of it stay, with `retry_of` null.
 #[utoipa::path(
     delete, path = "/api/v1/members/{member_id}/mail-records/{id}", operation_id = "delete_mail_record",
     tag = "mail-records", params(MailRecordPath),

@@ -55,55 +55,69 @@ pub enum MailStatus {
 
 /// One message to one recipient.
 #[derive(Debug, Clone, Serialize, ToSchema, sqlx::FromRow)]
+#[schema(example = json!({
+    "id": "018cc252-3e31-7000-8001-000000000001",
+    "member_id": "018cc251-f400-7000-8000-000000000001",
+    "recipient": "ann.lee@example.org",
+    "sender": "news@club.example",
+    "subject": "Your membership card",
+    "category": "transactional",
+    "tags": ["card"],
+    "metadata": {"campaign": "spring"},
+    "message_id": "20240101.1@club.example",
+    "provider": "postmark",
+    "provider_message_id": "b7bc2f4a-e38e-4336-af7d-e6c392c2f817",
+    "external_id": "card-1",
+    "retry_of": null,
+    "status": "delivered",
+    "status_at": "2024-01-01T12:00:03.250000Z",
+    "status_reason": "250 2.0.0 OK",
+    "created_at": "2024-01-01T12:00:00.000000Z",
+    "updated_at": "2024-01-01T12:00:03.250000Z",
+    "version": 2
+}))]
 pub struct MailRecord {
     /// UUIDv7 (RFC 9562, section 5.7), given by the service.
-    #[schema(example = "018cc252-3e31-7000-8001-000000000001")]
     pub id: Uuid,
     /// Whom the mail was for.
-    #[schema(example = "018cc251-f400-7000-8000-000000000001")]
     pub member_id: Uuid,
     /// The address as it was when the mail was sent.
-    #[schema(example = "ann.lee@example.org")]
     pub recipient: EmailAddress,
     /// The address that it was sent from; null if it is not known.
-    #[schema(required, example = "news@club.example")]
+    #[schema(required)]
     pub sender: Option<EmailAddress>,
-    #[schema(example = "Your membership card")]
     pub subject: Line<0, 998>,
-    #[schema(example = "transactional")]
     pub category: MailCategory,
     pub tags: Tags,
     /// The caller's own data about the mail.
-    #[schema(example = json!({"campaign": "spring"}))]
     pub metadata: JsonObject,
     /// `Message-ID` of the mail, without the angle brackets (RFC 5322, section 3.6.4); null if it is
     /// not known.
-    #[schema(required, example = "20240101.1@club.example")]
+    #[schema(required)]
     pub message_id: Option<Line<1, 255>>,
     /// Who sent the mail; null if it is not known.
-    #[schema(required, example = "postmark")]
+    #[schema(required)]
     pub provider: Option<Line<1, 100>>,
     /// The provider's id of the mail, unique for a member and provider; null if it is not known.
-    #[schema(required, example = "b7bc2f4a-e38e-4336-af7d-e6c392c2f817")]
+    #[schema(required)]
     pub provider_message_id: Option<Line<1, 255>>,
     /// The caller's own key, unique among the member's mail records; null if none was given.
-    #[schema(required, example = "welcome-1")]
+    #[schema(required)]
     pub external_id: Option<Line<1, 255>>,
     /// The mail record that this one is another attempt of; null for a first attempt.
     #[schema(required)]
     pub retry_of: Option<Uuid>,
-    #[schema(example = "delivered")]
     pub status: MailStatus,
     /// Since when the status holds.
     pub status_at: Timestamp,
     /// Why the status is what it is; null if nothing was said.
-    #[schema(required, example = "250 2.0.0 OK")]
+    #[schema(required)]
     pub status_reason: Option<Text<1, 1000>>,
     pub created_at: Timestamp,
     /// When it was last written.
     pub updated_at: Timestamp,
     /// 1 at first, one more with each write.
-    #[schema(minimum = 1, example = 1)]
+    #[schema(minimum = 1)]
     pub version: i64,
 }
 
@@ -226,7 +240,6 @@ pub struct MailRecordFilter {
     pub limit: Limit<50, 500>,
     /// `next_cursor` of the page before, with the same filters.
     #[serde(default)]
-    #[param(value_type = Option<String>)]
     pub cursor: Option<Cursor>,
 }
 

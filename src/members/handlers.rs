@@ -25,6 +25,9 @@ refusals!(NotFound: MemberNotFound);
 refusals!(Taken: EmailTaken, ExternalIdTaken);
 
 /// Create a member
+///
+/// Only `name` is required. An e-mail address or an external id that another member has is a
+/// conflict.
 #[utoipa::path(
     post, path = "/api/v1/members", operation_id = "create_member", tag = "members",
     request_body = MemberInput,
@@ -48,6 +51,9 @@ pub(super) async fn create(
 }
 
 /// List members, newest first
+///
+/// Filters narrow the list together. Follow `next_cursor` from page to page: no member is shown
+/// twice or left out, whatever is added meanwhile.
 #[utoipa::path(
     get, path = "/api/v1/members", operation_id = "list_members", tag = "members",
     params(MemberFilter),
@@ -68,6 +74,8 @@ pub(super) async fn list(
 }
 
 /// Read a member
+///
+/// To find a member by e-mail address or by your own key, filter the list.
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}", operation_id = "read_member", tag = "members",
     params(MemberPath),
@@ -103,6 +111,8 @@ pub(super) async fn replace(
 }
 
 /// Delete a member with all mail records
+///
+/// It cannot be undone. To end a membership and keep the record of it, set `status` to `ended`.
 #[utoipa::path(
     delete, path = "/api/v1/members/{member_id}", operation_id = "delete_member", tag = "members",
     params(MemberPath),

@@ -29,37 +29,46 @@ pub enum MemberStatus {
 
 /// A member of the register.
 #[derive(Debug, Clone, Serialize, ToSchema, sqlx::FromRow)]
+#[schema(example = json!({
+    "id": "018cc251-f400-7000-8000-000000000001",
+    "external_id": "member-1",
+    "email": "ann.lee@example.org",
+    "name": "Ann Lee",
+    "birth": "1970-01-01",
+    "joined": "1997-05-19",
+    "status": "active",
+    "tags": ["board"],
+    "attributes": {"locker": 12},
+    "created_at": "2024-01-01T12:00:00.000000Z",
+    "updated_at": "2024-01-01T12:00:00.000000Z",
+    "version": 1
+}))]
 pub struct Member {
     /// UUIDv7 (RFC 9562, section 5.7), given by the service.
-    #[schema(example = "018cc251-f400-7000-8000-000000000001")]
     pub id: Uuid,
     /// The caller's own key, unique among members; null if none was given.
-    #[schema(required, example = "member-1")]
+    #[schema(required)]
     pub external_id: Option<Line<1, 255>>,
     /// E-mail address as typed (NFC); no two members share one, whatever the case. Null if none is
     /// known.
-    #[schema(required, example = "ann.lee@example.org")]
+    #[schema(required)]
     pub email: Option<EmailAddress>,
     /// The whole name, as it is to be shown.
-    #[schema(example = "Ann Lee")]
     pub name: Text<1, 200>,
     /// Date of birth; null if it is not known.
-    #[schema(required, example = "1970-01-01")]
+    #[schema(required)]
     pub birth: Option<Date>,
     /// The day on which the membership began.
-    #[schema(example = "1997-05-19")]
     pub joined: Date,
-    #[schema(example = "active")]
     pub status: MemberStatus,
     pub tags: Tags,
     /// The caller's own data about the member.
-    #[schema(example = json!({"locker": 12}))]
     pub attributes: JsonObject,
     pub created_at: Timestamp,
     /// When it was last written.
     pub updated_at: Timestamp,
     /// 1 at first, one more with each write.
-    #[schema(minimum = 1, example = 1)]
+    #[schema(minimum = 1)]
     pub version: i64,
 }
 
@@ -128,7 +137,6 @@ pub struct MemberFilter {
     pub limit: Limit<50, 500>,
     /// `next_cursor` of the page before, with the same filters.
     #[serde(default)]
-    #[param(value_type = Option<String>)]
     pub cursor: Option<Cursor>,
 }
 

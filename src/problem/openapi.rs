@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use axum::http::StatusCode;
 use utoipa::{
     PartialSchema,
     openapi::{
-        Content, ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder,
+        Content, ContentBuilder, Header, HeaderBuilder, ObjectBuilder, OpenApi, Ref, RefOr,
+        Response, ResponseBuilder, Type,
         example::{Example, ExampleBuilder},
         path::Operation,
     },
@@ -60,9 +62,24 @@ fn response(codes: &[Code]) -> Response {
     });
     let mut content = problem_content();
     content.examples = examples.collect();
-    ResponseBuilder::new()
+    let response = ResponseBuilder::new()
         .description(titles.collect::<Vec<_>>().join("; "))
-        .content(MEDIA_TYPE, content)
+        .content(MEDIA_TYPE, content);
+    let unavailable = |code: &Code| code.status() == StatusCode::SERVICE_UNAVAILABLE;
+    if codes.iter().any(unavailable) {
+        response.header("Retry-After", retry_after()).build()
+    } else {
+        response.build()
+    }
+}
+
+fn retry_after() -> Header {
+    let seconds = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(0));
+    HeaderBuilder::new()
+        .description(Some("Seconds to wait before the next attempt"))
+        .schema(Some(seconds))
         .build()
 }
 
@@ -83,7 +100,12 @@ pub fn document_problems(openapi: &mut OpenApi) {
     ] {
         components.schemas.insert(name.to_owned(), schema);
     }
-    for code in Code::ALL {
+    // Those two are answered where there is no operation to show them.
+    let unlisted = [Code::RouteNotFound, Code::MethodNotAllowed];
+    for code in Code::ALL
+        .into_iter()
+        .filter(|code| !unlisted.contains(code))
+    {
         let example = RefOr::T(example(code));
         components
             .examples

@@ -5,7 +5,9 @@ use serde_json::{Map, Number, Value};
 use sqlx::types::Json;
 use utoipa::{
     PartialSchema, ToSchema,
-    openapi::{ObjectBuilder, RefOr, Schema, Type, schema::AdditionalProperties},
+    openapi::{
+        ArrayBuilder, ObjectBuilder, OneOfBuilder, Ref, RefOr, Schema, Type, schema::SchemaType,
+    },
 };
 
 use super::Invalid;
@@ -130,7 +132,8 @@ impl PartialSchema for JsonObject {
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new()
             .schema_type(Type::Object)
-            .additional_properties(Some(AdditionalProperties::FreeForm(true)))
+            .property_names(Some(nul_free_string()))
+            .additional_properties(Some(Ref::from_schema_name("JsonValue")))
             .description(Some(format!(
                 "An object of your own: at most {MAX_BYTES} bytes written without white space, at most {MAX_DEPTH} \
                  levels deep, without U+0000. Numbers are IEEE 754 doubles from -{MAX_NUMBER} to {MAX_NUMBER} \
@@ -140,7 +143,34 @@ impl PartialSchema for JsonObject {
     }
 }
 
-impl ToSchema for JsonObject {}
+impl ToSchema for JsonObject {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push(("JsonValue".to_owned(), value_schema()));
+    }
+}
+
+/// What may stand in an object of the caller's own.
+fn value_schema() -> RefOr<Schema> {
+    OneOfBuilder::new()
+        .description(Some("Any JSON within the bounds of `JsonObject`."))
+        .item(ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::Null, Type::Boolean])))
+        .item(
+            ObjectBuilder::new()
+                .schema_type(Type::Number)
+                .minimum(Some(-MAX_NUMBER.cast_signed()))
+                .maximum(Some(MAX_NUMBER)),
+        )
+        .item(nul_free_string())
+        .item(ArrayBuilder::new().items(Ref::from_schema_name("JsonValue")))
+        .item(Ref::from_schema_name("JsonObject"))
+        .into()
+}
+
+fn nul_free_string() -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .pattern(Some(r"^[^\u0000]*$"))
+}
 
 #[cfg(test)]
 mod tests {
@@ -281,7 +311,38 @@ mod tests {
         })
     }
 
+    /// What the schema says, asked of a validator.
+    fn validator() -> jsonschema::Validator {
+        let schemas = json!({ "JsonObject": JsonObject::schema(), "JsonValue": value_schema() });
+        let root = json!({
+            "$ref": "#/components/schemas/JsonObject",
+            "components": { "schemas": schemas },
+        });
+        jsonschema::validator_for(&root).expect("valid")
+    }
+
+    #[test]
+    fn the_schema_refuses_what_the_type_refuses_but_for_depth_and_size() {
+        let validator = validator();
+        for object in [
+            json!({"a\0": 1}),
+            json!({"a": [{"b": ["\n\0"]}]}),
+            json!({"a": [{"\0": 1}]}),
+            json!({"a": 9_007_199_254_740_992_u64}),
+            json!({"a": [[-1e300]]}),
+        ] {
+            assert!(!validator.is_valid(&object), "{object}");
+            assert!(serde_json::from_value::<JsonObject>(object).is_err());
+        }
+    }
+
     proptest! {
+        #[test]
+        fn the_schema_accepts_what_the_type_accepts(value in value()) {
+            let object = json!({ "a": value });
+            prop_assert!(validator().is_valid(&object));
+        }
+
         #[test]
         fn what_goes_in_comes_out_of_the_database(value in value()) {
             let sent = json!({ "a": value });
