@@ -4,7 +4,8 @@
 #   scripts/prepare.sh           writes .sqlx
 #   scripts/prepare.sh --check   fails, with the difference, if .sqlx is not what the queries need
 #
-# It runs a throw-away Postgres of the installed server programs, applies migrations/ and compiles.
+# It runs a throw-away Postgres of the installed server programs, applies migrations/ up, down and up
+# again, and compiles.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,9 +37,15 @@ trap stop EXIT
   "${as_server[@]}" "$bin/pg_ctl" -D "$work/data" -w -s -l "$work/log" \
     -o "-c listen_addresses= -c unix_socket_directories=$work -c fsync=off" start
 )
-for migration in migrations/*.up.sql; do
-  "$bin/psql" -q -v ON_ERROR_STOP=1 -h "$work" -U postgres -d postgres -f "$migration"
-done
+migrate() {
+  printf '%s\n' "$@" | while read -r migration; do
+    "$bin/psql" -q -v ON_ERROR_STOP=1 -h "$work" -U postgres -d postgres -f "$migration"
+  done
+}
+migrate migrations/*.up.sql
+# There and back: a way down that leaves something behind fails on the way up.
+migrate $(ls -r migrations/*.down.sql)
+migrate migrations/*.up.sql
 
 data=$PWD/.sqlx
 [ "${1:-}" = --check ] && data=$work/sqlx

@@ -1,0 +1,52 @@
+# The project's commands. `make` alone lists them.
+
+.PHONY: help run check format files clippy docs licences test queries readme openapi prepare
+.PHONY: lint-openapi schemathesis swagger-ui
+
+help: ## List the commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
+
+run: ## Serve on an embedded Postgres
+	cargo run
+
+check: format files licences clippy docs test queries readme ## Everything that a change must pass
+
+format: ## Check the formatting
+	cargo fmt --check
+
+files: ## Check paths, line ends and lengths
+	scripts/check-files.sh
+
+licences: ## Check the crates' licences and sources
+	scripts/licences.py
+
+clippy: ## Lint, with and without the default features
+	cargo clippy --all-targets -- -D warnings
+	cargo clippy --no-default-features --all-targets -- -D warnings
+
+docs: ## Build the crate's documentation
+	RUSTDOCFLAGS='-D warnings' cargo doc --no-deps
+
+test: ## Run every test on a real Postgres
+	cargo test
+
+queries: ## Check .sqlx and the migrations, up and down
+	scripts/prepare.sh --check
+
+readme: ## Run the README's session as pasted
+	scripts/readme.sh
+
+openapi: ## Adopt what the code says into openapi.json
+	cargo run --quiet -- openapi > openapi.json
+
+prepare: ## Renew .sqlx after a change of a query or migration
+	scripts/prepare.sh
+
+lint-openapi: ## Lint openapi.json (needs npm)
+	scripts/lint-openapi.sh
+
+schemathesis: ## Hold the service to its document (needs Python)
+	scripts/schemathesis.sh
+
+swagger-ui: ## Use Swagger UI in a browser (needs npm and Chromium)
+	scripts/swagger-ui.sh

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Checks the crates of Cargo.lock: their licences, where they come from, and what must not be among them.
+
+What `cargo deny` would check without its database of advisories, in a second instead of the minutes
+that building it takes.
+"""
+
+import json
+import re
+import subprocess
+import sys
+
+ALLOWED = {
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    # Root certificates, as data.
+    "CDLA-Permissive-2.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "PostgreSQL",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+}
+# TLS is rustls, so that a binary runs wherever it is copied to.
+BANNED = {"native-tls", "openssl-sys"}
+# Two of one of these do not work together: a router of the one is no router of the other.
+ONLY_ONE = {"axum", "hyper", "sqlx", "tokio", "utoipa"}
+
+
+def is_allowed(expression: str) -> bool:
+    """Whether an SPDX expression can be met with the allowed licences."""
+    # An exception only adds permissions.
+    expression = re.sub(r" WITH \S+", "", expression.replace("/", " OR "))
+    words = {"OR": "or", "AND": "and", "(": "(", ")": ")"}
+    tokens = re.findall(r"[()]|[^\s()]+", expression)
+    return bool(tokens) and eval(" ".join(words.get(t, str(t in ALLOWED)) for t in tokens))
+
+
+metadata = subprocess.run(
+    ["cargo", "metadata", "--locked", "--format-version", "1"], check=True, stdout=subprocess.PIPE
+)
+packages = [p for p in json.loads(metadata.stdout)["packages"] if p["source"]]
+faults = []
+for package in packages:
+    name = f"{package['name']} {package['version']}"
+    if not is_allowed(package["license"] or ""):
+        faults.append(f"{name}: the licence {package['license']} is not among the allowed")
+    if not package["source"].startswith("registry+"):
+        faults.append(f"{name}: comes from {package['source']}, not from the registry")
+    if package["name"] in BANNED:
+        faults.append(f"{name}: is banned")
+for name in sorted(ONLY_ONE):
+    versions = [p["version"] for p in packages if p["name"] == name]
+    if len(versions) != 1:
+        faults.append(f"{name}: is there in {len(versions)} versions: {', '.join(versions)}")
+
+print(f"{len(packages)} crates, {len(faults)} faults", *faults, sep="\n")
+sys.exit(bool(faults))
