@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the crates of Cargo.lock: their licences, where they come from, and what must not be among them.
+"""Checks the crates of Cargo.lock: their licences, where they come from, what must not be among them, and
+that docs/dependencies.md explains each direct one.
 
 What `cargo deny` would check without its database of advisories, in a second instead of the minutes
 that building it takes.
@@ -9,6 +10,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 ALLOWED = {
     "Apache-2.0",
@@ -44,7 +46,8 @@ def is_allowed(expression: str) -> bool:
 metadata = subprocess.run(
     ["cargo", "metadata", "--locked", "--format-version", "1"], check=True, stdout=subprocess.PIPE
 )
-packages = [p for p in json.loads(metadata.stdout)["packages"] if p["source"]]
+everything = json.loads(metadata.stdout)["packages"]
+packages = [p for p in everything if p["source"]]
 faults = []
 for package in packages:
     name = f"{package['name']} {package['version']}"
@@ -58,6 +61,12 @@ for name in sorted(ONLY_ONE):
     versions = [p["version"] for p in packages if p["name"] == name]
     if len(versions) != 1:
         faults.append(f"{name}: is there in {len(versions)} versions: {', '.join(versions)}")
+
+direct = {d["name"] for p in everything if not p["source"] for d in p["dependencies"]}
+table = re.findall(r"^\| ([a-z0-9_, -]+) \|", Path("docs/dependencies.md").read_text(), re.MULTILINE)
+explained = {name for row in table for name in row.split(", ")} - {"crate"}
+faults += [f"{name}: is not in docs/dependencies.md" for name in sorted(direct - explained)]
+faults += [f"{name}: is in docs/dependencies.md only" for name in sorted(explained - direct)]
 
 print(f"{len(packages)} crates, {len(faults)} faults", *faults, sep="\n")
 sys.exit(bool(faults))
