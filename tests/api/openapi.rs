@@ -5,27 +5,12 @@ use std::{collections::BTreeSet, fmt::Write};
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::kit::App;
+use crate::kit::{
+    App,
+    document::{DOCUMENT, Operation, operations},
+};
 
 const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
-
-fn document() -> Value {
-    serde_json::to_value(member_mail::app::openapi()).expect("document")
-}
-
-/// Each operation: method, path, and what the document says of it.
-fn operations() -> Vec<(Method, String, Value)> {
-    let document = document();
-    let mut operations = Vec::new();
-    for (path, item) in document["paths"].as_object().expect("paths") {
-        for (method, operation) in item.as_object().expect("operations") {
-            let method = method.to_uppercase().parse().expect("method");
-            operations.push((method, path.clone(), operation.clone()));
-        }
-    }
-    assert!(operations.len() >= 14);
-    operations
-}
 
 #[test]
 fn the_document_is_the_one_checked_in() {
@@ -69,15 +54,15 @@ async fn the_served_document_is_the_built_one() {
     let app = App::start().await;
     assert_eq!(
         app.get("/api-docs/openapi.json").await.expect(200).body,
-        document()
+        *DOCUMENT
     );
 }
 
 #[test]
 fn every_reference_leads_somewhere() {
-    let document = document();
+    let document = &*DOCUMENT;
     let mut references = Vec::new();
-    collect_references(&document, &mut references);
+    collect_references(document, &mut references);
     assert!(!references.is_empty());
     for reference in references {
         let target = document.pointer(reference.trim_start_matches('#'));
@@ -105,7 +90,12 @@ fn collect_references(value: &Value, references: &mut Vec<String>) {
 #[test]
 fn every_operation_is_described_in_full() {
     let mut ids = BTreeSet::new();
-    for (method, path, operation) in operations() {
+    for Operation {
+        method,
+        path,
+        says: operation,
+    } in operations()
+    {
         let name = format!("{method} {path}");
         let id = operation["operationId"].as_str().expect(&name);
         assert!(ids.insert(id.to_owned()), "{id} stands twice");
@@ -148,7 +138,12 @@ fn every_operation_is_described_in_full() {
 
 #[test]
 fn every_failure_is_a_problem() {
-    for (method, path, operation) in operations() {
+    for Operation {
+        method,
+        path,
+        says: operation,
+    } in operations()
+    {
         for (status, response) in operation["responses"].as_object().expect("responses") {
             if status.starts_with('2') {
                 continue;
@@ -172,7 +167,7 @@ fn every_failure_is_a_problem() {
 
 #[test]
 fn nothing_in_the_document_is_of_an_older_version() {
-    let document = document();
+    let document = &*DOCUMENT;
     assert_eq!(document["openapi"], "3.1.0");
     assert!(!document.to_string().contains("\"nullable\""));
 }
@@ -198,13 +193,19 @@ async fn every_example_works_as_it_stands() {
     .await
     .expect("mail record");
 
-    let document = document();
+    let document = &*DOCUMENT;
     let mut operations = operations();
     // What deletes comes last, and the mail record before its member.
-    operations.sort_by_key(|(method, path, _)| {
-        (*method == Method::DELETE, std::cmp::Reverse(path.len()))
+    operations.sort_by_key(|operation| {
+        let deletes = operation.method == Method::DELETE;
+        (deletes, std::cmp::Reverse(operation.path.len()))
     });
-    for (method, path, operation) in operations {
+    for Operation {
+        method,
+        path,
+        says: operation,
+    } in operations
+    {
         let mut url = path.clone();
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
             let name = parameter["name"].as_str().expect("name");
@@ -239,7 +240,7 @@ async fn every_example_works_as_it_stands() {
 async fn every_operation_refuses_a_parameter_that_it_does_not_know() {
     let app = App::start().await;
     let id = uuid::Uuid::now_v7().to_string();
-    for (method, path, _) in operations() {
+    for Operation { method, path, .. } in operations() {
         if path.starts_with("/livez") || path.starts_with("/readyz") {
             continue;
         }

@@ -1,29 +1,26 @@
 //! An answer, checked against the OpenAPI document as it comes in: a status, a media type or a body
 //! that the document does not have fails the test that met it.
 
-use std::sync::LazyLock;
-
 use hyper::{
     HeaderMap, Method, StatusCode,
     header::{CONTENT_TYPE, LOCATION},
 };
 use serde_json::{Value, json};
 
-static DOCUMENT: LazyLock<Value> =
-    LazyLock::new(|| serde_json::to_value(member_mail::app::openapi()).expect("document"));
+use super::document::DOCUMENT;
 
 #[derive(Debug)]
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub text: String,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
     /// Null if the body is not JSON.
-    pub body: Value,
+    pub(crate) body: Value,
     asked: String,
 }
 
 impl Answer {
-    pub fn new(
+    pub(crate) fn new(
         asked: String,
         method: &Method,
         path: &str,
@@ -45,21 +42,21 @@ impl Answer {
     }
 
     #[track_caller]
-    pub fn expect(self, status: u16) -> Self {
+    pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}: {}", self.asked, self.text);
         self
     }
 
     /// Expects 201, and answers the path of what was created.
     #[track_caller]
-    pub fn created(self) -> String {
+    pub(crate) fn created(self) -> String {
         let answer = self.expect(201);
         answer.header(LOCATION.as_str()).to_owned()
     }
 
     /// Expects a problem, and answers its document.
     #[track_caller]
-    pub fn problem(self, status: u16, code: &str) -> Value {
+    pub(crate) fn problem(self, status: u16, code: &str) -> Value {
         let answer = self.expect(status);
         assert_eq!(
             answer.header(CONTENT_TYPE.as_str()),
@@ -78,20 +75,22 @@ impl Answer {
     /// Expects a problem with one error, at `place` (a pointer or a parameter's name), and answers the
     /// error's code.
     #[track_caller]
-    pub fn error_at(self, status: u16, code: &str, place: &str) -> String {
+    pub(crate) fn error_at(self, status: u16, code: &str, place: &str) -> String {
         let asked = self.asked.clone();
         let problem = self.problem(status, code);
         let errors = problem["errors"].as_array().expect("errors");
         let [error] = errors.as_slice() else {
             panic!("{asked}: one error expected: {problem}");
         };
-        let found = error["pointer"].as_str().or(error["parameter"].as_str());
+        let found = error["pointer"]
+            .as_str()
+            .or_else(|| error["parameter"].as_str());
         assert_eq!(found, Some(place), "{asked}: {problem}");
         error["code"].as_str().expect("code").to_owned()
     }
 
     #[track_caller]
-    pub fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
             .unwrap_or_else(|| panic!("{}: no {name}", self.asked))
@@ -101,7 +100,7 @@ impl Answer {
 
     /// The ids of a page's rows.
     #[track_caller]
-    pub fn ids(&self) -> Vec<String> {
+    pub(crate) fn ids(&self) -> Vec<String> {
         self.body["data"]
             .as_array()
             .unwrap_or_else(|| panic!("{}: no page: {}", self.asked, self.text))
@@ -170,10 +169,11 @@ impl Answer {
 
 /// The documented operation behind a path, if there is one.
 fn operation(method: &Method, path: &str) -> Option<&'static Value> {
-    let method = if *method == Method::HEAD {
-        "get".to_owned()
-    } else {
-        method.as_str().to_lowercase()
+    // A method is case-sensitive, and stands in the document in lower case.
+    let method = match method.as_str() {
+        "HEAD" => "get".to_owned(),
+        method if method.chars().all(char::is_uppercase) => method.to_lowercase(),
+        _ => return None,
     };
     let steps: Vec<_> = path.split('/').collect();
     DOCUMENT["paths"]

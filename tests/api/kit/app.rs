@@ -24,14 +24,14 @@ use super::{
 
 /// What a test may want otherwise.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    pub connections: u32,
-    pub acquire_timeout: Duration,
-    pub statement_timeout: Duration,
-    pub request_timeout: Duration,
-    pub header_timeout: Duration,
-    pub max_body: usize,
-    pub grace: Duration,
+pub(crate) struct Settings {
+    pub(crate) connections: u32,
+    pub(crate) acquire_timeout: Duration,
+    pub(crate) statement_timeout: Duration,
+    pub(crate) request_timeout: Duration,
+    pub(crate) header_timeout: Duration,
+    pub(crate) max_body: usize,
+    pub(crate) grace: Duration,
 }
 
 impl Default for Settings {
@@ -40,7 +40,7 @@ impl Default for Settings {
             connections: 5,
             acquire_timeout: Duration::from_secs(20),
             statement_timeout: Duration::from_secs(20),
-            request_timeout: Duration::from_secs(60),
+            request_timeout: Duration::from_mins(1),
             header_timeout: Duration::from_secs(20),
             max_body: 1024 * 1024,
             grace: Duration::from_secs(20),
@@ -48,28 +48,28 @@ impl Default for Settings {
     }
 }
 
-pub struct App {
-    pub address: SocketAddr,
-    pub database: Database,
-    pub pool: PgPool,
-    pub shutdown: Shutdown,
+pub(crate) struct App {
+    pub(crate) address: SocketAddr,
+    pub(crate) database: Database,
+    pub(crate) pool: PgPool,
+    pub(crate) shutdown: Shutdown,
     client: HttpClient,
-    pub serving: JoinHandle<()>,
+    pub(crate) serving: JoinHandle<()>,
 }
 
 impl App {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::start_with(Settings::default()).await
     }
 
-    pub async fn start_with(settings: Settings) -> Self {
+    pub(crate) async fn start_with(settings: Settings) -> Self {
         let database = Database::create().await;
         let options = database.options.clone();
         Self::start_on(database, options, settings).await
     }
 
     /// Starts a service that reaches `database` by `options`: over a shim, say.
-    pub async fn start_on(
+    pub(crate) async fn start_on(
         database: Database,
         options: PgConnectOptions,
         settings: Settings,
@@ -117,43 +117,43 @@ impl App {
         }
     }
 
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    pub fn request(&self, method: Method, path: &str) -> Request {
+    pub(crate) fn request(&self, method: Method, path: &str) -> Request {
         Request::new(&self.client, method, self.url(path))
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.request(Method::GET, path).send().await
     }
 
-    pub async fn post(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
         self.request(Method::POST, path).json(&body).send().await
     }
 
-    pub async fn put(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
         self.request(Method::PUT, path).json(&body).send().await
     }
 
-    pub async fn delete(&self, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
         self.request(Method::DELETE, path).send().await
     }
 
     /// A connection to the same database, beside the service's.
-    pub async fn sql(&self) -> PgConnection {
+    pub(crate) async fn sql(&self) -> PgConnection {
         self.database.connect().await
     }
 
     /// Adds a member called `name`, with an address made from it, and answers her path.
-    pub async fn member(&self, name: &str) -> String {
+    pub(crate) async fn member(&self, name: &str) -> String {
         let body = json!({"name": name, "email": format!("{name}@example.org")});
         self.post("/api/v1/members", body).await.created()
     }
 
     /// Adds a mail record to the member at `path`, and answers its path.
-    pub async fn mail_record(&self, path: &str, subject: &str) -> String {
+    pub(crate) async fn mail_record(&self, path: &str, subject: &str) -> String {
         let path = format!("{path}/mail-records");
         self.post(&path, json!({"subject": subject}))
             .await
@@ -162,7 +162,7 @@ impl App {
 }
 
 /// Follows a list from page to page, and answers the ids of all rows.
-pub async fn walk(app: &App, first: &str) -> Vec<String> {
+pub(crate) async fn walk(app: &App, first: &str) -> Vec<String> {
     let mut ids = Vec::new();
     let mut path = first.to_owned();
     loop {

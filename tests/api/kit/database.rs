@@ -12,14 +12,14 @@ use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 /// A migrated database, dropped with this value.
-pub struct Database {
-    pub options: PgConnectOptions,
+pub(crate) struct Database {
+    pub(crate) options: PgConnectOptions,
     name: String,
     server: PgConnectOptions,
 }
 
 impl Database {
-    pub async fn create() -> Self {
+    pub(crate) async fn create() -> Self {
         let database = Self::create_empty().await;
         migrations::run(&database.options)
             .await
@@ -27,7 +27,7 @@ impl Database {
         database
     }
 
-    pub async fn create_empty() -> Self {
+    pub(crate) async fn create_empty() -> Self {
         let server = server().await.clone();
         let name = format!("test_{}", Uuid::now_v7().simple());
         let mut connection = server.connect().await.expect("test server");
@@ -46,7 +46,7 @@ impl Database {
     }
 
     /// A connection of one's own, beside the service's.
-    pub async fn connect(&self) -> PgConnection {
+    pub(crate) async fn connect(&self) -> PgConnection {
         self.options.connect().await.expect("test database")
     }
 }

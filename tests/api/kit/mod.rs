@@ -3,14 +3,18 @@
 //! - [`app`]: a service of one's own, on a database of one's own
 //! - [`answer`]: an answer, checked against the OpenAPI document as it comes in
 //! - [`database`]: where databases come from
+//! - [`document`]: the OpenAPI document, and its operations as tests walk them
+//! - [`raw`]: a request written byte by byte
 //! - [`request`]: a request, and the client that sends it
 //! - [`shim`]: a link between service and Postgres that can be held, delayed and cut
 
-pub mod answer;
-pub mod app;
-pub mod database;
-pub mod request;
-pub mod shim;
+pub(crate) mod answer;
+pub(crate) mod app;
+pub(crate) mod database;
+pub(crate) mod document;
+pub(crate) mod raw;
+pub(crate) mod request;
+pub(crate) mod shim;
 
-pub use answer::Answer;
-pub use app::{App, walk};
+pub(crate) use answer::Answer;
+pub(crate) use app::{App, walk};

@@ -14,23 +14,23 @@ use serde_json::Value;
 
 use super::Answer;
 
-pub type HttpClient = Client<HttpConnector, Full<Bytes>>;
+pub(crate) type HttpClient = Client<HttpConnector, Full<Bytes>>;
 
-pub fn client() -> HttpClient {
+pub(crate) fn client() -> HttpClient {
     Client::builder(TokioExecutor::new()).build_http()
 }
 
 /// A request that is being put together.
-pub struct Request {
+pub(crate) struct Request {
     client: HttpClient,
-    pub method: Method,
+    pub(crate) method: Method,
     url: String,
     headers: HeaderMap,
     body: Bytes,
 }
 
 impl Request {
-    pub fn new(client: &HttpClient, method: Method, url: String) -> Self {
+    pub(crate) fn new(client: &HttpClient, method: Method, url: String) -> Self {
         Self {
             client: client.clone(),
             method,
@@ -40,31 +40,31 @@ impl Request {
         }
     }
 
-    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+    pub(crate) fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         let name: HeaderName = name.parse().expect("a field's name");
         let value = HeaderValue::from_bytes(value.as_ref()).expect("a field's value");
         self.headers.append(name, value);
         self
     }
 
-    pub fn json(self, body: &Value) -> Self {
+    pub(crate) fn json(self, body: &Value) -> Self {
         self.header(CONTENT_TYPE.as_str(), "application/json")
             .body(body.to_string())
     }
 
-    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
+    pub(crate) fn body(mut self, body: impl Into<Bytes>) -> Self {
         self.body = body.into();
         self
     }
 
-    pub fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         let (_, behind) = self.url.split_once("://").expect("a URL");
         let path = behind.find('/').map_or("/", |at| &behind[at..]);
         path.split('?').next().unwrap_or(path)
     }
 
     /// Sends the request and reads the whole answer, which must be as the document has it.
-    pub async fn send(self) -> Answer {
+    pub(crate) async fn send(self) -> Answer {
         let asked = format!("{} {}", self.method, self.url);
         let (method, path) = (self.method.clone(), self.path().to_owned());
         let (status, headers, bytes) = self
@@ -75,7 +75,7 @@ impl Request {
     }
 
     /// Sends the request, whatever comes of it.
-    pub async fn exchange(
+    pub(crate) async fn exchange(
         self,
     ) -> Result<(StatusCode, HeaderMap, Bytes), Box<dyn std::error::Error + Send + Sync>> {
         let mut request = hyper::Request::new(Full::new(self.body));

@@ -24,8 +24,8 @@ enum Flow {
 }
 
 /// Forwards connections to Postgres.
-pub struct Shim {
-    pub address: SocketAddr,
+pub(crate) struct Shim {
+    pub(crate) address: SocketAddr,
     flow: watch::Sender<Flow>,
     trigger: Arc<Mutex<Option<Vec<u8>>>>,
     delay: watch::Sender<Duration>,
@@ -33,7 +33,7 @@ pub struct Shim {
 
 impl Shim {
     /// Starts a link to the server of `options`.
-    pub async fn start(options: &PgConnectOptions) -> Self {
+    pub(crate) async fn start(options: &PgConnectOptions) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("its address");
         let flow = watch::Sender::new(Flow::Open);
@@ -62,7 +62,7 @@ impl Shim {
     }
 
     /// How to reach the same database over this link.
-    pub fn over(&self, options: &PgConnectOptions) -> PgConnectOptions {
+    pub(crate) fn over(&self, options: &PgConnectOptions) -> PgConnectOptions {
         let mut over = PgConnectOptions::new_without_pgpass()
             .host("127.0.0.1")
             .port(self.address.port())
@@ -76,17 +76,17 @@ impl Shim {
     }
 
     /// Holds Postgres' answers from now on.
-    pub fn hold(&self) {
+    pub(crate) fn hold(&self) {
         self.flow.send_replace(Flow::Held);
     }
 
     /// Holds Postgres' answers as soon as the service sends something that contains `text`.
-    pub fn hold_at(&self, text: &str) {
+    pub(crate) fn hold_at(&self, text: &str) {
         *self.trigger.lock().expect("trigger") = Some(text.as_bytes().to_vec());
     }
 
     /// Returns when answers are held.
-    pub async fn held(&self) {
+    pub(crate) async fn held(&self) {
         let mut flow = self.flow.subscribe();
         flow.wait_for(|flow| *flow == Flow::Held)
             .await
@@ -94,17 +94,17 @@ impl Shim {
     }
 
     /// Lets everything through again.
-    pub fn release(&self) {
+    pub(crate) fn release(&self) {
         self.flow.send_replace(Flow::Open);
     }
 
     /// Closes every connection, and refuses new ones until [`release`](Self::release).
-    pub fn cut(&self) {
+    pub(crate) fn cut(&self) {
         self.flow.send_replace(Flow::Cut);
     }
 
     /// Delays every answer.
-    pub fn delay(&self, delay: Duration) {
+    pub(crate) fn delay(&self, delay: Duration) {
         self.delay.send_replace(delay);
     }
 }

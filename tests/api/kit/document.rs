@@ -1,0 +1,127 @@
+//! The OpenAPI document, and its operations as tests walk them.
+
+use std::sync::LazyLock;
+
+use hyper::Method;
+use serde_json::{Map, Value};
+
+use super::{App, request::Request};
+
+pub(crate) static DOCUMENT: LazyLock<Value> =
+    LazyLock::new(|| serde_json::to_value(member_mail::app::openapi()).expect("document"));
+
+/// One operation, and what the document says of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Operation {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) says: Value,
+}
+
+/// Every operation of the document.
+pub(crate) fn operations() -> Vec<Operation> {
+    let mut operations = Vec::new();
+    for (path, item) in DOCUMENT["paths"].as_object().expect("paths") {
+        for (method, says) in item.as_object().expect("operations") {
+            operations.push(Operation {
+                method: method.to_uppercase().parse().expect("method"),
+                path: path.clone(),
+                says: says.clone(),
+            });
+        }
+    }
+    assert!(operations.len() >= 14);
+    operations
+}
+
+/// The operations that are bounded and strict: all but those that tell the service's health.
+pub(crate) fn api_operations() -> Vec<Operation> {
+    let mut operations = operations();
+    operations.retain(|operation| operation.path.starts_with("/api/"));
+    assert!(operations.len() >= 12);
+    operations
+}
+
+/// The operations that take a body.
+pub(crate) fn writing_operations() -> Vec<Operation> {
+    let mut operations = api_operations();
+    operations.retain(|operation| operation.says["requestBody"].is_object());
+    assert!(operations.len() >= 4);
+    operations
+}
+
+impl Operation {
+    /// For messages.
+    pub(crate) fn name(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+
+    /// The path of the operation on `subject`.
+    pub(crate) fn path_on(&self, subject: &Subject) -> String {
+        self.path
+            .replace("{member_id}", &subject.member_id)
+            .replace("{id}", &subject.mail_record_id)
+    }
+
+    /// The names of the parameters that stand in `place`: `query` or `path`.
+    pub(crate) fn parameters(&self, place: &str) -> Vec<String> {
+        self.says["parameters"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|parameter| parameter["in"] == place)
+            .map(|parameter| parameter["name"].as_str().expect("name").to_owned())
+            .collect()
+    }
+
+    /// The schema of the body.
+    pub(crate) fn body(&self) -> &'static Value {
+        let reference = self.says["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{}: no body", self.name()));
+        DOCUMENT
+            .pointer(reference.trim_start_matches('#'))
+            .expect("the schema")
+    }
+
+    /// The fields of the body, each with its schema.
+    pub(crate) fn fields(&self) -> &'static Map<String, Value> {
+        self.body()["properties"].as_object().expect("properties")
+    }
+
+    /// A body that is accepted.
+    pub(crate) fn example(&self) -> Map<String, Value> {
+        self.body()["example"].as_object().expect("example").clone()
+    }
+
+    /// The operation on `subject`, to be completed.
+    pub(crate) fn request(&self, app: &App, subject: &Subject) -> Request {
+        app.request(self.method.clone(), &self.path_on(subject))
+    }
+}
+
+/// A member with a mail record, for operations to work on.
+#[derive(Debug, Clone)]
+pub(crate) struct Subject {
+    pub(crate) member: String,
+    pub(crate) member_id: String,
+    pub(crate) mail_record: String,
+    pub(crate) mail_record_id: String,
+}
+
+impl Subject {
+    pub(crate) async fn create(app: &App) -> Self {
+        let member = app.member("ann").await;
+        let mail_record = app.mail_record(&member, "Hello").await;
+        Self {
+            member_id: last_step(&member),
+            mail_record_id: last_step(&mail_record),
+            member,
+            mail_record,
+        }
+    }
+}
+
+fn last_step(path: &str) -> String {
+    path.rsplit('/').next().expect("a step").to_owned()
+}
