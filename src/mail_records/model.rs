@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     http::{cursor::Cursor, page::Limit},
-    values::{EmailAddress, JsonObject, Line, Tags, Text, Timestamp},
+    values::{EmailAddress, JsonObject, Line, Tags, Text, Timestamp, strict},
 };
 
 /// What a mail is sent for.
@@ -140,7 +140,7 @@ pub struct MailRecordInput {
     pub sender: Option<EmailAddress>,
     pub subject: Line<0, 998>,
     /// `transactional` where it is not given.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "strict::word")]
     pub category: MailCategory,
     #[serde(default)]
     pub tags: Tags,
@@ -160,10 +160,10 @@ pub struct MailRecordInput {
     #[serde(default)]
     pub external_id: Option<Line<1, 255>>,
     /// The mail record of the same member that this one is another attempt of.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "strict::optional_id")]
     pub retry_of: Option<Uuid>,
     /// `recorded` where it is not given.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "strict::word")]
     pub status: MailStatus,
     /// Since when the status holds; now where it is not given.
     #[serde(default)]
@@ -193,7 +193,7 @@ pub struct MailRecordReplacement {
     pub sender: Option<EmailAddress>,
     pub subject: Line<0, 998>,
     /// `transactional` where it is not given.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "strict::word")]
     pub category: MailCategory,
     #[serde(default)]
     pub tags: Tags,
@@ -249,6 +249,7 @@ pub struct MailRecordFilter {
 pub struct MailRecordsPath {
     /// The member's id.
     #[param(example = "018cc251-f400-7000-8000-000000000001")]
+    #[serde(deserialize_with = "strict::id")]
     pub member_id: Uuid,
 }
 
@@ -258,8 +259,10 @@ pub struct MailRecordsPath {
 pub struct MailRecordPath {
     /// The member's id.
     #[param(example = "018cc251-f400-7000-8000-000000000001")]
+    #[serde(deserialize_with = "strict::id")]
     pub member_id: Uuid,
     /// The mail record's id.
     #[param(example = "018cc252-3e31-7000-8001-000000000001")]
+    #[serde(deserialize_with = "strict::id")]
     pub id: Uuid,
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::{
     http::{cursor::Cursor, page::Limit},
     mail_records::model::MailRecord,
-    values::{Date, EmailAddress, JsonObject, Line, Tags, Text, Timestamp},
+    values::{Date, EmailAddress, JsonObject, Line, Tags, Text, Timestamp, strict},
 };
 
 /// Where a membership stands. It says nothing about consent or about whether the address works.
@@ -99,7 +99,7 @@ pub struct MemberInput {
     #[serde(default)]
     pub joined: Option<Date>,
     /// `active` where it is not given.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "strict::word")]
     pub status: MemberStatus,
     #[serde(default)]
     pub tags: Tags,
@@ -164,5 +164,6 @@ pub struct NewestMailRecords {
 pub struct MemberPath {
     /// The member's id.
     #[param(example = "018cc251-f400-7000-8000-000000000001")]
+    #[serde(deserialize_with = "strict::id")]
     pub member_id: Uuid,
 }

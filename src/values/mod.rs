@@ -8,10 +8,12 @@
 //! - `text`: text of bounded length, text of one line, a list of tags
 //! - `json_object`: a bounded JSON object that comes back equal
 //! - `date`: a day of the calendar, an instant
+//! - [`strict`]: forms of an input that serde's own decoders would take besides the documented one
 
 mod date;
 mod email_address;
 mod json_object;
+pub mod strict;
 mod text;
 
 pub use date::{Date, Timestamp};

@@ -1,0 +1,43 @@
+//! Forms of an input that serde's own decoders would take besides the documented one.
+
+use serde::{Deserialize, Deserializer, de::Error, de::IntoDeserializer};
+use uuid::{Uuid, fmt::Hyphenated};
+
+use super::Invalid;
+
+/// Reads a word of a closed list: a string, where a decoded enum would also take an object that has
+/// the word as its key.
+pub fn word<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let word = String::deserialize(deserializer)?;
+    T::deserialize(word.into_deserializer())
+}
+
+/// Reads an id in the form in which it is written, so that a resource has one path and a string is
+/// an id for every reader of the schema.
+pub fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uuid, D::Error> {
+    parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+/// As [`id`], or null.
+pub fn optional_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Uuid>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    text.as_deref()
+        .map(parse)
+        .transpose()
+        .map_err(D::Error::custom)
+}
+
+fn parse(text: &str) -> Result<Uuid, Invalid> {
+    text.parse::<Hyphenated>()
+        .map(Hyphenated::into_uuid)
+        .map_err(|_| {
+            Invalid::new(
+                "invalid",
+                "An id has the form 018cc251-f400-7000-8000-000000000001 (RFC 9562, section 4).",
+            )
+        })
+}
