@@ -1,8 +1,11 @@
 //! From a JSON object to a typed value, finding every error at once.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
-use serde::de::DeserializeOwned;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor},
+};
 use serde_json::{Map, Value};
 use serde_path_to_error::{Path, Segment};
 use utoipa::{
@@ -15,20 +18,72 @@ use crate::{
     values::Invalid,
 };
 
+/// How many errors an answer names at most, and how long each may be, in bytes: the answer to a small
+/// request must not be a large one.
+pub(super) const MAX_ERRORS: usize = 100;
+const MAX_DETAIL: usize = 300;
+
 /// Reads a request body.
 ///
 /// # Errors
 /// [`Code::MalformedJson`] if `bytes` is not one JSON document in UTF-8, [`Code::InvalidBody`] with
 /// every field that is wrong if it is, but not a `T`.
 pub fn body<T: DeserializeOwned + PartialSchema>(bytes: &[u8]) -> Result<T, Problem> {
-    let mut json = serde_json::Deserializer::from_slice(bytes);
-    let decoded = serde_path_to_error::deserialize(&mut json);
-    if let (Ok(value), Ok(())) = (decoded, json.end()) {
+    // A decoder would also take an array, by the order in which the fields are declared.
+    if bytes.trim_ascii_start().starts_with(b"{")
+        && let Ok(value) = serde_json::from_slice(bytes)
+    {
         return Ok(value);
     }
     // The slow path: something is wrong, so find out all that is.
     let body: Value = serde_json::from_slice(bytes).map_err(|error| malformed(&error))?;
-    Err(Problem::from(Code::InvalidBody).with_errors(errors_in::<T>(body)))
+    let mut errors = errors_in::<T>(body);
+    errors.extend(repeated_fields(bytes));
+    errors.truncate(MAX_ERRORS);
+    Err(Problem::from(Code::InvalidBody).with_errors(errors))
+}
+
+/// Which fields stand more than once, which only the text shows.
+fn repeated_fields(bytes: &[u8]) -> Vec<FieldError> {
+    struct Repeated(BTreeSet<String>);
+
+    impl<'de> Deserialize<'de> for Repeated {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Names;
+
+            impl<'de> Visitor<'de> for Names {
+                type Value = Repeated;
+
+                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str("an object")
+                }
+
+                fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Repeated, A::Error> {
+                    let mut seen = BTreeSet::new();
+                    let mut repeated = BTreeSet::new();
+                    while let Some((name, IgnoredAny)) = map.next_entry::<String, _>()? {
+                        if let Some(name) = seen.replace(name) {
+                            repeated.insert(name);
+                        }
+                    }
+                    Ok(Repeated(repeated))
+                }
+            }
+
+            deserializer.deserialize_map(Names)
+        }
+    }
+
+    let Ok(Repeated(names)) = serde_json::from_slice(bytes) else {
+        return Vec::new();
+    };
+    names
+        .iter()
+        .map(|name| {
+            let detail = "This field may stand in the body once.";
+            FieldError::at_pointer([name.as_str()], "repeated", detail)
+        })
+        .collect()
 }
 
 fn malformed(error: &serde_json::Error) -> Problem {
@@ -61,6 +116,9 @@ fn errors_in<T: DeserializeOwned + PartialSchema>(body: Value) -> Vec<FieldError
         ));
     }
     for (name, value) in &fields {
+        if errors.len() == MAX_ERRORS {
+            break;
+        }
         if !properties.contains(name) {
             let detail = unknown(name, &properties, "field");
             errors.push(FieldError::at_pointer([&**name], "unknown", detail));
@@ -78,14 +136,6 @@ fn errors_in<T: DeserializeOwned + PartialSchema>(body: Value) -> Vec<FieldError
             ));
         }
     }
-    if errors.is_empty() {
-        // Each field is good alone: a field came twice, which only the text shows.
-        errors.push(FieldError::at_pointer(
-            [],
-            "repeated",
-            "A field stands in the body twice.",
-        ));
-    }
     errors
 }
 
@@ -94,8 +144,17 @@ fn code_and_detail(error: &serde_json::Error) -> (String, String) {
     let text = error.to_string();
     match Invalid::split(&text) {
         Some((code, detail)) => (code.to_owned(), detail.to_owned()),
-        None => ("invalid".to_owned(), text),
+        None => ("invalid".to_owned(), shortened(text)),
     }
+}
+
+/// Cuts what repeats the input, which may be long.
+fn shortened(mut text: String) -> String {
+    if text.len() > MAX_DETAIL {
+        text.truncate(text.floor_char_boundary(MAX_DETAIL));
+        text.push('…');
+    }
+    text
 }
 
 fn steps(path: &Path) -> Vec<String> {
@@ -159,14 +218,17 @@ pub fn parameters<T: DeserializeOwned>(
     {
         return Ok(value);
     }
-    // Every parameter is optional, so that each can be tried alone.
+    // Each is tried alone. An error that lies in no parameter says that another is missing.
     for (name, value) in parameters {
-        let alone = Map::from_iter([(name.clone(), value)]);
-        if let Err(error) = serde_json::from_value::<T>(Value::Object(alone)) {
-            let (code, detail) = code_and_detail(&error);
+        let alone = Value::Object(Map::from_iter([(name.clone(), value)]));
+        if let Err(error) = serde_path_to_error::deserialize::<_, T>(alone)
+            && error.path().iter().next().is_some()
+        {
+            let (code, detail) = code_and_detail(error.inner());
             errors.push(FieldError::at_parameter(name, code, detail));
         }
     }
+    errors.truncate(MAX_ERRORS);
     Err(Problem::from(Code::InvalidParameter).with_errors(errors))
 }
 

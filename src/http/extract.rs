@@ -80,29 +80,37 @@ where
     }
 }
 
-/// Splits a query (`application/x-www-form-urlencoded`), and refuses what is not UTF-8 instead of
-/// replacing it, which would search for another value than the one given.
+/// Splits a query (`application/x-www-form-urlencoded`), and refuses what is not percent-encoded UTF-8
+/// instead of repairing it, which would search for another value than the one meant.
 pub(super) fn query_pairs(query: &str) -> Result<Vec<(String, String)>, Problem> {
     query
         .split('&')
         .filter(|pair| !pair.is_empty())
         .map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let name = form_decode(name).ok_or_else(|| not_utf8(name))?;
-            let value = form_decode(value).ok_or_else(|| not_utf8(&name))?;
+            let name = form_decode(name).ok_or_else(|| badly_encoded(name))?;
+            let value = form_decode(value).ok_or_else(|| badly_encoded(&name))?;
             Ok((name, value))
         })
         .collect()
 }
 
 fn form_decode(text: &str) -> Option<String> {
+    let complete = text.split('%').skip(1).all(|escape| {
+        let digits = escape.as_bytes().iter().take(2);
+        digits.filter(|digit| digit.is_ascii_hexdigit()).count() == 2
+    });
+    if !complete {
+        return None;
+    }
     let spaced = text.replace('+', " ");
     let decoded = percent_decode_str(&spaced).decode_utf8().ok()?;
     Some(Cow::into_owned(decoded))
 }
 
-fn not_utf8(name: &str) -> Problem {
-    let error = FieldError::at_parameter(name, "invalid", "The value is not UTF-8.");
+fn badly_encoded(name: &str) -> Problem {
+    let detail = "This is not percent-encoded UTF-8.";
+    let error = FieldError::at_parameter(name, "invalid", detail);
     Problem::from(Code::InvalidParameter).with_errors(vec![error])
 }
 
@@ -120,7 +128,11 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let raw = axum::extract::RawPathParams::from_request_parts(parts, state)
             .await
-            .map_err(|_| not_utf8("path"))?;
+            .map_err(|rejection| {
+                // The name stands in the text only.
+                let text = rejection.body_text();
+                badly_encoded(text.split('`').nth(1).unwrap_or_default())
+            })?;
         let pairs = raw
             .iter()
             .map(|(name, value)| (name.to_owned(), value.to_owned()));

@@ -10,7 +10,10 @@ use axum::{
 };
 use utoipa::openapi::{OpenApi, RefOr, path::ParameterIn};
 
-use super::{decode::unknown, extract::query_pairs};
+use super::{
+    decode::{MAX_ERRORS, unknown},
+    extract::query_pairs,
+};
 use crate::problem::{Code, FieldError, Problem};
 
 /// The query parameters of each documented operation.
@@ -78,6 +81,7 @@ fn check(known: &KnownParameters, request: &Request) -> Result<(), Problem> {
     let errors: Vec<_> = query_pairs(query)?
         .into_iter()
         .filter(|(name, _)| !known.contains(name))
+        .take(MAX_ERRORS)
         .map(|(name, _)| {
             let detail = unknown(&name, known, "parameter");
             FieldError::at_parameter(name, "unknown", detail)

@@ -4,7 +4,9 @@
 mod kit;
 
 mod arrows;
+mod bodies;
 mod mail_records;
 mod members;
 mod openapi;
+mod parameters;
 mod with_mail_records;
