@@ -32,13 +32,16 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
     let (api, openapi) = documented();
     let known = KnownParameters::of(&openapi);
     let (health, _) = health::router().split_for_parts();
-    let app = api
+    let bounded = api
         .with_state(state.pool.clone())
         .merge(docs::router(&openapi))
         .layer(from_fn_with_state(known, refuse_unknown_parameters))
-        .layer(from_fn_with_state(state.limits.clone(), layers::bound))
-        // The state of the service is told outside of the limits: it must be heard while they hold.
-        .merge(health.with_state(state))
+        .layer(from_fn_with_state(state.limits.clone(), layers::bound));
+    // The state of the service is told outside of the limits: it must be heard while they hold. Of two
+    // routers, the one that is merged in gives the answer where there is no route.
+    let app = health
+        .with_state(state)
+        .merge(bounded)
         .layer(from_fn(layers::protect))
         .layer(from_fn(layers::identify_and_log));
     (app, openapi)

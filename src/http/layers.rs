@@ -4,9 +4,9 @@
 use std::{panic::AssertUnwindSafe, time::Duration};
 
 use axum::{
-    body::{Body, Bytes},
+    body::{Body, Bytes, HttpBody},
     extract::{MatchedPath, Request, State},
-    http::{HeaderName, HeaderValue, header},
+    http::{HeaderMap, HeaderName, HeaderValue, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -111,6 +111,10 @@ async fn run_bounded(limits: &Limits, request: Request, next: Next) -> Result<Re
             .map_err(|_| Code::TimedOut.into());
     }
     let (parts, body) = request.into_parts();
+    if waits_to_send(&parts.headers) && body.size_hint().lower() > limits.max_body as u64 {
+        // Nothing is on its way yet, and nothing needs to come.
+        return Err(Code::ContentTooLarge.into());
+    }
     let body = timeout_at(deadline, read(body, limits.max_body))
         .await
         .map_err(|_| Problem::from(Code::RequestTimeout))??;
@@ -145,18 +149,24 @@ fn check_header(request: &Request) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Whether the client sends the body only when it is told to go on (RFC 9110, section 10.1.1).
+fn waits_to_send(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::EXPECT)
+        .is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"))
+}
+
 async fn read(body: Body, max: usize) -> Result<Bytes, Problem> {
     let mut body = Limited::new(body, max + MAX_DISCARDED);
     let mut bytes = Vec::new();
     let mut length = 0;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
-            let code = if error.is::<LengthLimitError>() {
-                Code::ContentTooLarge
-            } else {
-                Code::RequestTimeout
-            };
-            Problem::from(code)
+            if error.is::<LengthLimitError>() {
+                return Code::ContentTooLarge.into();
+            }
+            let detail = "The body ends before its time, or its chunks cannot be read.";
+            Problem::from(Code::MalformedJson).with_detail(detail)
         })?;
         if let Ok(data) = frame.into_data() {
             length += data.len();

@@ -112,15 +112,17 @@ pub fn document_problems(openapi: &mut OpenApi) {
             .insert(code.as_str().to_owned(), example);
     }
     for item in openapi.paths.paths.values_mut() {
-        let operations = [
-            &mut item.get,
+        let reads = [&mut item.get].map(|operation| (false, operation));
+        let writes = [
             &mut item.put,
             &mut item.post,
             &mut item.delete,
             &mut item.patch,
-        ];
-        for operation in operations.into_iter().flatten() {
-            let of_parts = responses(&codes_of_parts(operation));
+        ]
+        .map(|operation| (true, operation));
+        for (writes, operation) in reads.into_iter().chain(writes) {
+            let Some(operation) = operation else { continue };
+            let of_parts = responses(&codes_of_parts(operation, writes));
             let declared = &mut operation.responses.responses;
             for (status, response) in of_parts {
                 match declared.get_mut(&status) {
@@ -157,8 +159,8 @@ fn example(code: Code) -> Example {
 }
 
 /// Every operation refuses a query parameter that it does not know, so [`Code::InvalidParameter`]
-/// is everyone's.
-fn codes_of_parts(operation: &Operation) -> Vec<Code> {
+/// is everyone's. What writes may be sent a body, even if it wants none: that is read first.
+fn codes_of_parts(operation: &Operation, writes: bool) -> Vec<Code> {
     let mut codes = vec![
         Code::InvalidParameter,
         Code::UriTooLong,
@@ -168,14 +170,15 @@ fn codes_of_parts(operation: &Operation) -> Vec<Code> {
         Code::TimedOut,
         Code::ShuttingDown,
     ];
-    if operation.request_body.is_some() {
+    if writes {
         codes.extend([
             Code::MalformedJson,
             Code::RequestTimeout,
             Code::ContentTooLarge,
-            Code::UnsupportedMediaType,
-            Code::InvalidBody,
         ]);
+    }
+    if operation.request_body.is_some() {
+        codes.extend([Code::UnsupportedMediaType, Code::InvalidBody]);
     }
     codes
 }

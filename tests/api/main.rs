@@ -5,8 +5,10 @@ mod kit;
 
 mod arrows;
 mod bodies;
+mod limits;
 mod mail_records;
 mod members;
 mod openapi;
 mod parameters;
+mod routes;
 mod with_mail_records;
