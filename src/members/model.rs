@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::{
     http::{cursor::Cursor, page::Limit},
     mail_records::model::MailRecord,
-    values::{Date, EmailAddress, JsonObject, Line, Tags, Text, Timestamp, strict},
+    values::{Date, EmailAddress, JsonObject, Line, Tags, Timestamp, strict},
 };
 
 /// Where a membership stands. It says nothing about consent or about whether the address works.
@@ -54,7 +54,7 @@ pub struct Member {
     #[schema(required)]
     pub email: Option<EmailAddress>,
     /// The whole name, as it is to be shown.
-    pub name: Text<1, 200>,
+    pub name: Line<1, 200>,
     /// Date of birth; null if it is not known.
     #[schema(required)]
     pub birth: Option<Date>,
@@ -91,7 +91,7 @@ pub struct MemberInput {
     #[serde(default)]
     pub email: Option<EmailAddress>,
     /// The whole name, as it is to be shown.
-    pub name: Text<1, 200>,
+    pub name: Line<1, 200>,
     /// Date of birth.
     #[serde(default)]
     pub birth: Option<Date>,

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::model::{Member, MemberFilter, MemberInput, MemberStatus};
 use crate::{
     problem::{Code, OnConstraint, Problem, QueryError},
-    values::{Date, EmailAddress, JsonObject, Line, Tags, Text, Timestamp},
+    values::{Date, EmailAddress, JsonObject, Line, Tags, Timestamp},
 };
 
 /// A checked query that answers whole members: what stands before the columns, and what behind.
@@ -16,7 +16,7 @@ macro_rules! query_member {
             Member,
             $before
                 + r#" id, external_id as "external_id: Line<1, 255>", email as "email: EmailAddress",
-                    name as "name: Text<1, 200>", birth as "birth: Date", joined as "joined: Date",
+                    name as "name: Line<1, 200>", birth as "birth: Date", joined as "joined: Date",
                     status as "status: MemberStatus", tags as "tags: Tags",
                     attributes as "attributes: JsonObject", created_at as "created_at: Timestamp",
                     updated_at as "updated_at: Timestamp", version "#

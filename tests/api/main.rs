@@ -11,4 +11,5 @@ mod members;
 mod openapi;
 mod parameters;
 mod routes;
+mod text;
 mod with_mail_records;
