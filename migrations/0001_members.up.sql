@@ -33,7 +33,8 @@ CREATE TABLE members (
         CHECK (
             (birth IS NULL OR birth BETWEEN '0001-01-01' AND '9999-12-31')
             AND joined BETWEEN '0001-01-01' AND '9999-12-31'
-            AND isfinite(created_at) AND isfinite(updated_at)
+            AND created_at BETWEEN '0001-01-01 00:00:00Z' AND '9999-12-31 23:59:59.999999Z'
+            AND updated_at BETWEEN '0001-01-01 00:00:00Z' AND '9999-12-31 23:59:59.999999Z'
         )
 );
 

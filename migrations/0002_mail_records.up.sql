@@ -51,7 +51,11 @@ CREATE TABLE mail_records (
     CONSTRAINT mail_records_metadata_check
         CHECK (jsonb_typeof(metadata) = 'object'),
     CONSTRAINT mail_records_times_check
-        CHECK (isfinite(status_at) AND isfinite(created_at) AND isfinite(updated_at))
+        CHECK (
+            status_at BETWEEN '0001-01-01 00:00:00Z' AND '9999-12-31 23:59:59.999999Z'
+            AND created_at BETWEEN '0001-01-01 00:00:00Z' AND '9999-12-31 23:59:59.999999Z'
+            AND updated_at BETWEEN '0001-01-01 00:00:00Z' AND '9999-12-31 23:59:59.999999Z'
+        )
 );
 
 -- The list over all members, newest first, and one index for each of its filters.

@@ -5,6 +5,7 @@ mod kit;
 
 mod arrows;
 mod bodies;
+mod dates;
 mod limits;
 mod mail_records;
 mod members;
