@@ -11,20 +11,35 @@ impl From<sqlx::Error> for Problem {
         let constraint = error
             .as_database_error()
             .and_then(DatabaseError::constraint);
-        // Postgres puts the row's values into the error's detail, which is not printed here.
+        let message = message_of(&error);
         if code == Code::InternalError {
             tracing::error!(
                 sqlstate = sqlstate.as_deref(),
                 constraint,
-                "query failed: {error}"
+                "query failed: {message}"
             );
         } else {
             tracing::warn!(
                 sqlstate = sqlstate.as_deref(),
-                "database unavailable: {error}"
+                "database unavailable: {message}"
             );
         }
         code.into()
+    }
+}
+
+/// What the log may say: nothing of the row.
+///
+/// Postgres puts values into the detail of an error, which is not printed here, and into the message of
+/// two classes: 22, values that cannot be read or converted, and P0, what functions of others raise.
+fn message_of(error: &sqlx::Error) -> String {
+    let class = error
+        .as_database_error()
+        .and_then(DatabaseError::code)
+        .and_then(|state| state.get(..2).map(str::to_owned));
+    match class.as_deref() {
+        Some("22" | "P0") => "refused by the database (the message may name values)".to_owned(),
+        _ => error.to_string(),
     }
 }
 

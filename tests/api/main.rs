@@ -6,6 +6,7 @@ mod kit;
 mod arrows;
 mod bodies;
 mod dates;
+mod leaks;
 mod limits;
 mod mail_records;
 mod members;

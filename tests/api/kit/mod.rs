@@ -4,6 +4,7 @@
 //! - [`answer`]: an answer, checked against the OpenAPI document as it comes in
 //! - [`database`]: where databases come from
 //! - [`document`]: the OpenAPI document, and its operations as tests walk them
+//! - [`log`]: the log, as a test reads it
 //! - [`raw`]: a request written byte by byte
 //! - [`request`]: a request, and the client that sends it
 //! - [`shim`]: a link between service and Postgres that can be held, delayed and cut
@@ -12,6 +13,7 @@ pub(crate) mod answer;
 pub(crate) mod app;
 pub(crate) mod database;
 pub(crate) mod document;
+pub(crate) mod log;
 pub(crate) mod raw;
 pub(crate) mod request;
 pub(crate) mod shim;
