@@ -52,6 +52,10 @@ pub(super) fn preamble() -> OpenApi {
             "mail-records",
             "The ledger: one message to one recipient in each record",
         ),
+        (
+            "problems",
+            "The catalogue of what a request can be refused with",
+        ),
         ("health", "For load balancers and operators"),
     ];
     OpenApiBuilder::new()

@@ -2,9 +2,11 @@
 //!
 //! - `health`: whether the service lives, and whether it is ready
 //! - `docs`: the OpenAPI document and Swagger UI
+//! - `problems`: the catalogue of problems
 
 mod docs;
 mod health;
+mod problems;
 
 use axum::{Router, middleware::from_fn, middleware::from_fn_with_state};
 use sqlx::PgPool;
@@ -57,6 +59,7 @@ fn documented() -> (Router<PgPool>, OpenApi) {
     let (router, mut openapi) = OpenApiRouter::with_openapi(docs::preamble())
         .merge(members::router())
         .merge(mail_records::router())
+        .merge(problems::router())
         .split_for_parts();
     let (_, health) = health::router().split_for_parts();
     document_problems(&mut openapi);

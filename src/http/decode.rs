@@ -213,14 +213,15 @@ pub fn parameters<T: DeserializeOwned>(
         }
         parameters.insert(name, Value::String(value));
     }
+    let parameters = Value::Object(parameters);
     if errors.is_empty()
-        && let Ok(value) = serde_json::from_value(Value::Object(parameters.clone()))
+        && let Ok(value) = T::deserialize(&parameters)
     {
         return Ok(value);
     }
     // Each is tried alone. An error that lies in no parameter says that another is missing.
-    for (name, value) in parameters {
-        let alone = Value::Object(Map::from_iter([(name.clone(), value)]));
+    for (name, value) in parameters.as_object().into_iter().flatten() {
+        let alone = Value::Object(Map::from_iter([(name.clone(), value.clone())]));
         if let Err(error) = serde_path_to_error::deserialize::<_, T>(alone)
             && error.path().iter().next().is_some()
         {

@@ -4,6 +4,7 @@
 //! - [`decode`]: from JSON or parameters to a typed value, finding every error at once
 //! - [`cursor`]: opaque positions in a list
 //! - [`page`]: a page of a list
+//! - [`negotiate`]: the form of an answer, chosen by `Accept`
 //! - [`layers`]: what happens to every request: id, log line, limits, deadline
 //! - [`strict`]: unknown parameters
 //! - [`server`]: connections, and how they end
@@ -12,6 +13,7 @@ pub mod cursor;
 pub mod decode;
 pub mod extract;
 pub mod layers;
+pub mod negotiate;
 pub mod page;
 pub mod server;
 pub mod strict;

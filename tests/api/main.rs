@@ -14,6 +14,7 @@ mod mail_records;
 mod members;
 mod openapi;
 mod parameters;
+mod problems;
 mod races;
 mod routes;
 mod text;

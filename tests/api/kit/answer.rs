@@ -139,6 +139,7 @@ impl Answer {
             return;
         }
         let media_type = self.header(CONTENT_TYPE.as_str());
+        let media_type = media_type.split(';').next().unwrap_or_default();
         let content = content.get(media_type).unwrap_or_else(|| {
             panic!(
                 "{}: {media_type} is not documented for {}",
@@ -150,6 +151,9 @@ impl Answer {
             "allOf": [content["schema"]],
             "components": DOCUMENT["components"],
         });
+        if !media_type.ends_with("json") {
+            return;
+        }
         let validator = jsonschema::options()
             .should_validate_formats(true)
             .build(&schema)

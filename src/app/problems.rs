@@ -1,0 +1,162 @@
+//! The catalogue of problems, where the `type` of every problem document leads.
+
+use std::fmt::Write;
+
+use axum::{
+    http::{
+        HeaderMap, HeaderValue,
+        header::{CONTENT_TYPE, VARY},
+    },
+    response::{IntoResponse, Response},
+};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    http::{
+        extract::{Json, Path},
+        negotiate,
+    },
+    problem::{Code, Problem},
+    refusals,
+};
+
+const FORMS: [&str; 2] = ["application/json", "text/html"];
+
+pub(super) fn router<S: Clone + Send + Sync + 'static>() -> OpenApiRouter<S> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(read))
+}
+
+/// A kind of problem.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "type": "/problems/member_not_found",
+    "code": "member_not_found",
+    "status": 404,
+    "title": "There is no such member",
+    "advice": "The member does not exist, or no longer does."
+}))]
+struct ProblemType {
+    /// What a problem document has as its `type`.
+    #[serde(rename = "type")]
+    #[schema(format = "uri-reference")]
+    problem_type: String,
+    /// Never changes once it was released.
+    code: &'static str,
+    /// The HTTP status of an answer with this problem.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    title: &'static str,
+    /// What the caller does next.
+    advice: &'static str,
+}
+
+impl From<Code> for ProblemType {
+    fn from(code: Code) -> Self {
+        let entry = code.entry();
+        Self {
+            problem_type: code.type_uri(),
+            code: entry.code,
+            status: entry.status.as_u16(),
+            title: entry.title,
+            advice: entry.advice,
+        }
+    }
+}
+
+/// Every kind of problem.
+#[derive(Debug, Serialize, ToSchema)]
+struct Catalogue {
+    data: Vec<ProblemType>,
+}
+
+/// Names one kind of problem.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+struct ProblemPath {
+    /// The code of a problem.
+    #[param(example = "member_not_found")]
+    code: String,
+}
+
+refusals!(NotFound: RouteNotFound);
+
+/// List every kind of problem
+///
+/// As JSON, or as a page for people where `Accept` prefers `text/html`.
+#[utoipa::path(
+    get, path = "/problems", operation_id = "list_problems", tag = "problems",
+    responses((status = 200, description = "The catalogue",
+        content((Catalogue = "application/json"), (String = "text/html"))))
+)]
+async fn list(headers: HeaderMap) -> Response {
+    let data = Code::ALL.map(ProblemType::from).to_vec();
+    if wants_page(&headers) {
+        page("Problems", &data)
+    } else {
+        json(Catalogue { data })
+    }
+}
+
+/// Read one kind of problem
+///
+/// The `type` of a problem document leads here. As JSON, or as a page for people where `Accept`
+/// prefers `text/html`.
+#[utoipa::path(
+    get, path = "/problems/{code}", operation_id = "read_problem", tag = "problems",
+    params(ProblemPath),
+    responses(
+        (status = 200, description = "The kind of problem",
+            content((ProblemType = "application/json"), (String = "text/html"))),
+        NotFound,
+    )
+)]
+async fn read(
+    headers: HeaderMap,
+    Path(ProblemPath { code }): Path<ProblemPath>,
+) -> Result<Response, Problem> {
+    let code = Code::ALL.into_iter().find(|known| known.as_str() == code);
+    let kind = ProblemType::from(code.ok_or(Code::RouteNotFound)?);
+    Ok(if wants_page(&headers) {
+        page(kind.code, std::slice::from_ref(&kind))
+    } else {
+        json(kind)
+    })
+}
+
+fn wants_page(headers: &HeaderMap) -> bool {
+    negotiate::choose(headers, &FORMS) == Some("text/html")
+}
+
+fn json(body: impl Serialize) -> Response {
+    vary(Json(body).into_response())
+}
+
+/// A page of constants of this program: nothing in it comes from a caller, so nothing is escaped.
+fn page(title: &str, kinds: &[ProblemType]) -> Response {
+    let mut html = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
+         <style>:root {{ color-scheme: light dark; font: 1rem/1.5 system-ui }} \
+         body {{ max-width: 45rem; margin: 2rem auto; padding: 0 1rem }}</style>\n"
+    );
+    for kind in kinds {
+        writeln!(
+            html,
+            "<h2 id=\"{0}\"><code>{0}</code></h2>\n<p><strong>{1}</strong> (HTTP status {2})</p>\n<p>{3}</p>",
+            kind.code, kind.title, kind.status, kind.advice
+        )
+        .ok();
+    }
+    vary(([(CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
+}
+
+fn vary(mut response: Response) -> Response {
+    response
+        .headers_mut()
+        .insert(VARY, HeaderValue::from_static("accept"));
+    response
+}
