@@ -6,7 +6,7 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 use axum::{
     body::{Body, Bytes, HttpBody},
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Version, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -130,6 +130,12 @@ async fn run_bounded(limits: &Limits, request: Request, next: Next) -> Result<Re
 }
 
 fn check_header(request: &Request) -> Result<(), Problem> {
+    // Two that differ are two requests: one to whoever routes by the first, one to whoever by the last.
+    match request.headers().get_all(header::HOST).iter().count() {
+        1 => {}
+        0 if request.version() < Version::HTTP_11 => {}
+        _ => return Err(Code::InvalidHost.into()),
+    }
     let uri = request
         .uri()
         .path_and_query()

@@ -10,6 +10,7 @@ use axum::http::StatusCode;
 pub enum Code {
     MalformedJson,
     InvalidParameter,
+    InvalidHost,
     RouteNotFound,
     MemberNotFound,
     MailRecordNotFound,
@@ -43,9 +44,10 @@ pub struct Entry {
 }
 
 impl Code {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::MalformedJson,
         Self::InvalidParameter,
+        Self::InvalidHost,
         Self::RouteNotFound,
         Self::MemberNotFound,
         Self::MailRecordNotFound,
@@ -81,6 +83,12 @@ impl Code {
                 "invalid_parameter",
                 "A parameter is not valid",
                 "Correct the parameters that `errors` names.",
+            ),
+            Self::InvalidHost => (
+                StatusCode::BAD_REQUEST,
+                "invalid_host",
+                "The request does not name its host",
+                "Send one Host header field (RFC 9112, section 3.2).",
             ),
             Self::RouteNotFound => (
                 StatusCode::NOT_FOUND,

@@ -160,6 +160,7 @@ fn example(code: Code) -> Example {
 fn codes_of_parts(operation: &Operation, writes: bool) -> Vec<Code> {
     let mut codes = vec![
         Code::InvalidParameter,
+        Code::InvalidHost,
         Code::UriTooLong,
         Code::HeaderFieldsTooLarge,
         Code::InternalError,
