@@ -48,10 +48,12 @@ fn code_of(error: &sqlx::Error) -> Code {
         sqlx::Error::Database(error) => match error.code().as_deref() {
             // query_canceled and lock_not_available: a time limit of ours ended the statement.
             Some("57014" | "55P03") => Code::TimedOut,
-            // Classes 08 (connection), 53 (resources), 57 (operator), and the two conflicts between
-            // transactions that pass when tried again.
-            Some("40001" | "40P01") => Code::DatabaseUnavailable,
-            Some(state) if ["08", "53", "57"].contains(&state.get(..2).unwrap_or_default()) => {
+            // Classes 08 (connection), 28 (who one is), 53 (resources), 57 (operator), no such database,
+            // and the two conflicts between transactions that pass when tried again.
+            Some("3D000" | "40001" | "40P01") => Code::DatabaseUnavailable,
+            Some(state)
+                if ["08", "28", "53", "57"].contains(&state.get(..2).unwrap_or_default()) =>
+            {
                 Code::DatabaseUnavailable
             }
             _ => Code::InternalError,
