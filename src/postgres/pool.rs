@@ -1,11 +1,16 @@
 //! The pool of connections.
 
-use std::time::Duration;
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use sqlx::{
     Connection, PgPool,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
+use tokio::time::timeout;
 
 /// A connection that was idle for longer is asked whether it still lives before it is used.
 const TRUSTED_IDLE: Duration = Duration::from_secs(30);
@@ -22,6 +27,10 @@ pub struct Bounds {
 }
 
 /// Makes a pool that connects when it is first used.
+///
+/// An idle connection that broke cannot be told without asking the server, and asking on every
+/// checkout costs a round trip for each query. So the first request after a restart of Postgres may
+/// fail; what it met puts every connection that was idle by then in doubt, and those are asked.
 #[must_use]
 pub fn lazy(options: PgConnectOptions, bounds: &Bounds) -> PgPool {
     let milliseconds = bounds.statement_timeout.as_millis().to_string();
@@ -31,18 +40,53 @@ pub fn lazy(options: PgConnectOptions, bounds: &Bounds) -> PgPool {
         ("idle_in_transaction_session_timeout", milliseconds.as_str()),
         ("timezone", "UTC"),
     ]);
+    let doubt = Doubt::default();
+    let raised = doubt.clone();
+    // Postgres ends a statement by then, unless it is out of reach.
+    let silence = bounds.statement_timeout * 2;
     PgPoolOptions::new()
         .max_connections(bounds.max_connections)
         .acquire_timeout(bounds.acquire_timeout)
-        // Asking on every checkout costs a round trip for each query.
         .test_before_acquire(false)
-        .before_acquire(|connection, state| {
+        .before_acquire(move |connection, state| {
+            let ask = state.idle_for > TRUSTED_IDLE || doubt.concerns(state.idle_for);
             Box::pin(async move {
-                if state.idle_for > TRUSTED_IDLE {
+                if ask {
                     connection.ping().await?;
                 }
                 Ok(true)
             })
         })
+        .after_release(move |connection, _| {
+            let doubt = raised.clone();
+            Box::pin(async move {
+                // Sends nothing, and returns at once unless a statement was left half way: then the
+                // rest of its answer is read. Without a limit, a server that is out of reach would
+                // keep the connection's place in the pool until TCP gives up, in a quarter of an hour.
+                let rest = timeout(silence, connection.flush()).await;
+                let rest =
+                    rest.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
+                if rest.is_err() {
+                    doubt.raise();
+                }
+                rest.map(|()| true)
+            })
+        })
         .connect_lazy_with(options)
+}
+
+/// When a connection was last found broken.
+#[derive(Debug, Clone, Default)]
+struct Doubt(Arc<Mutex<Option<Instant>>>);
+
+impl Doubt {
+    fn raise(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Whether a connection that has been idle for so long was so already when another broke.
+    fn concerns(&self, idle_for: Duration) -> bool {
+        let raised = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        raised.is_some_and(|raised| idle_for >= raised.elapsed())
+    }
 }
