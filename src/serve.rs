@@ -3,6 +3,7 @@
 use std::{
     io::{self, IsTerminal},
     net::SocketAddr,
+    time::Duration,
 };
 
 use sqlx::{
@@ -60,6 +61,12 @@ pub enum StartError {
     Migrate { place: String, error: MigrateError },
     #[error("{0}")]
     Io(#[from] io::Error),
+}
+
+impl StartError {
+    fn is_taken(&self) -> bool {
+        matches!(self, Self::Bind { error, .. } if error.kind() == io::ErrorKind::AddrInUse)
+    }
 }
 
 /// A Postgres that answers: the one of `DATABASE_URL`, or an embedded one.
@@ -170,7 +177,7 @@ pub async fn run() -> Result<(), StartError> {
     start_logging(&config);
     let mut signals = Signals::new()?;
     // Before the database is touched: a taken port is no reason to migrate.
-    let listener = bind(&config.bind_addresses).await?;
+    let listeners = bind(&config.bind_addresses).await?;
     let database = tokio::select! {
         database = prepare(&config) => database?,
         () = signals.next() => return Ok(()),
@@ -195,7 +202,7 @@ pub async fn run() -> Result<(), StartError> {
             shutdown: shutdown.clone(),
         },
     });
-    let address = listener.local_addr()?;
+    let address = listeners[0].local_addr()?;
     println!("API         http://{address}/api/v1");
     println!("Swagger UI  http://{address}/swagger-ui/");
     println!("Data        {}", database.place);
@@ -203,9 +210,10 @@ pub async fn run() -> Result<(), StartError> {
     let bounds = server::Bounds {
         max_connections: config.max_client_connections,
         header_timeout: config.header_timeout,
+        stall_timeout: config.stall_timeout,
         grace: config.shutdown_grace,
     };
-    let serving = server::serve(listener, app, bounds, shutdown.clone(), writes);
+    let serving = server::serve(listeners, app, bounds, shutdown.clone(), writes);
     tokio::pin!(serving);
     tokio::select! {
         () = &mut serving => {}
@@ -214,7 +222,7 @@ pub async fn run() -> Result<(), StartError> {
     let stopping = async {
         serving.await;
         // What is still out is cut off with the process.
-        tokio::time::timeout(std::time::Duration::from_secs(1), pool.close())
+        tokio::time::timeout(Duration::from_secs(1), pool.close())
             .await
             .ok();
         database.close().await;
@@ -234,13 +242,41 @@ async fn prepare(config: &Config) -> Result<Database, StartError> {
     Ok(database)
 }
 
-async fn bind(addresses: &[SocketAddr]) -> Result<TcpListener, StartError> {
-    TcpListener::bind(addresses)
-        .await
-        .map_err(|error| StartError::Bind {
-            address: addresses[0],
-            error,
-        })
+/// Listens on every address that the name stands for: `localhost` is two on many machines, and a
+/// client may try either. One that the machine lacks (no IPv6, say) is left out unless it is the only
+/// one; one that is taken stops the start.
+///
+/// The result is never empty.
+async fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, StartError> {
+    let mut listeners = Vec::new();
+    let mut bound = Vec::new();
+    let mut failed = None;
+    for wanted in addresses {
+        let mut address = *wanted;
+        if let (0, Some(first)) = (address.port(), bound.first().map(SocketAddr::port)) {
+            address.set_port(first);
+        }
+        if bound.contains(&address) {
+            continue;
+        }
+        match TcpListener::bind(address).await {
+            Ok(listener) => {
+                bound.push(listener.local_addr()?);
+                listeners.push(listener);
+            }
+            Err(error) => {
+                let error = StartError::Bind { address, error };
+                if wanted.port() != 0 && error.is_taken() {
+                    return Err(error);
+                }
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    match failed {
+        Some(error) if listeners.is_empty() => Err(error),
+        _ => Ok(listeners),
+    }
 }
 
 /// Applies the migrations that the database lacks.

@@ -20,6 +20,7 @@ use settings::{
     DATABASE_MAX_CONNECTIONS, DATABASE_STATEMENT_TIMEOUT_SECONDS, DATABASE_URL,
     HEADER_TIMEOUT_SECONDS, LOG, LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS,
     MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, REQUEST_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS,
+    STALL_TIMEOUT_SECONDS,
 };
 pub use settings::{SETTINGS, Setting, env_example, help};
 
@@ -39,6 +40,7 @@ pub struct Config {
     pub migrate_on_start: bool,
     pub request_timeout: Duration,
     pub header_timeout: Duration,
+    pub stall_timeout: Duration,
     pub max_body_bytes: usize,
     pub max_client_connections: usize,
     pub shutdown_grace: Duration,
@@ -107,6 +109,7 @@ impl Config {
             migrate_on_start: read.required(&MIGRATE_ON_START, parse)?,
             request_timeout: read.required(&REQUEST_TIMEOUT_SECONDS, seconds)?,
             header_timeout: read.required(&HEADER_TIMEOUT_SECONDS, seconds)?,
+            stall_timeout: read.required(&STALL_TIMEOUT_SECONDS, seconds)?,
             max_body_bytes: read.required(&MAX_BODY_BYTES, |v| within(v, 1024, 1 << 30))?,
             max_client_connections: read
                 .required(&MAX_CLIENT_CONNECTIONS, |v| within(v, 1, 1_000_000))?,

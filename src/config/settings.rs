@@ -99,6 +99,12 @@ pub(super) const HEADER_TIMEOUT_SECONDS: Setting = setting(
     "a whole number from 1 to 3600",
     "How long a client may take to send a request's header, and stay idle between requests.",
 );
+pub(super) const STALL_TIMEOUT_SECONDS: Setting = setting(
+    "STALL_TIMEOUT_SECONDS",
+    "60",
+    "a whole number from 1 to 3600",
+    "How long a client may take nothing of an answer that is being sent.",
+);
 pub(super) const MAX_BODY_BYTES: Setting = setting(
     "MAX_BODY_BYTES",
     "1048576",
@@ -126,7 +132,7 @@ pub(super) const LOG: Setting = setting(
 pub(super) const LOG_FORMAT: Setting = setting("LOG_FORMAT", "text", "text or json", "How to log.");
 
 /// All settings, in the order in which they are documented.
-pub const SETTINGS: [&Setting; 17] = [
+pub const SETTINGS: [&Setting; 18] = [
     &DATABASE_URL,
     &DATA_DIR,
     &PG_BIN_DIR,
@@ -139,6 +145,7 @@ pub const SETTINGS: [&Setting; 17] = [
     &MIGRATE_ON_START,
     &REQUEST_TIMEOUT_SECONDS,
     &HEADER_TIMEOUT_SECONDS,
+    &STALL_TIMEOUT_SECONDS,
     &MAX_BODY_BYTES,
     &MAX_CLIENT_CONNECTIONS,
     &SHUTDOWN_GRACE_SECONDS,

@@ -8,6 +8,7 @@
 //! - [`layers`]: what happens to every request: id, log line, limits, deadline
 //! - [`strict`]: unknown parameters
 //! - [`server`]: connections, and how they end
+//! - `stall`: a stream whose writes do not wait for ever
 
 pub mod cursor;
 pub mod decode;
@@ -16,4 +17,5 @@ pub mod layers;
 pub mod negotiate;
 pub mod page;
 pub mod server;
+mod stall;
 pub mod strict;

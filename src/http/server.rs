@@ -1,6 +1,6 @@
 //! Connections, and how they end.
 
-use std::{convert::Infallible, io, time::Duration};
+use std::{convert::Infallible, io, sync::Arc, time::Duration};
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -16,6 +16,8 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::Service;
 use tracing::{debug, info, warn};
+
+use super::stall::StallLimited;
 
 /// Largest part of a request's header, and of a body, that one connection buffers, in bytes.
 const MAX_BUFFER: usize = 64 * 1024;
@@ -50,17 +52,19 @@ pub struct Bounds {
     pub max_connections: usize,
     /// From the first byte of a request's header to its last, and of idleness between requests.
     pub header_timeout: Duration,
+    /// How long a client may take nothing of an answer that is being sent.
+    pub stall_timeout: Duration,
     /// From the beginning of the shutdown to the end of the last request.
     pub grace: Duration,
 }
 
 /// Serves `app` until the shutdown has begun and the running requests are done, or the grace period
-/// is over.
+/// is over. It serves whoever comes to any of `listeners`.
 ///
 /// While they finish, new connections are still answered, so that `/readyz` can say that this
 /// instance is going. `writes` are requests that go on without their client; they are waited for too.
 pub async fn serve(
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
     app: Router,
     bounds: Bounds,
     shutdown: Shutdown,
@@ -68,14 +72,20 @@ pub async fn serve(
 ) {
     let connections = TaskTracker::new();
     let stop = CancellationToken::new();
-    let accepting = tokio::spawn(accept(
-        listener,
-        app,
-        bounds.clone(),
-        shutdown.clone(),
-        connections.clone(),
-        stop.clone(),
-    ));
+    let places = Arc::new(Semaphore::new(bounds.max_connections));
+    let accepting = TaskTracker::new();
+    for listener in listeners {
+        accepting.spawn(accept(
+            listener,
+            app.clone(),
+            bounds.clone(),
+            places.clone(),
+            shutdown.clone(),
+            connections.clone(),
+            stop.clone(),
+        ));
+    }
+    accepting.close();
 
     shutdown.begun().await;
     let deadline = Instant::now() + bounds.grace;
@@ -94,21 +104,21 @@ pub async fn serve(
         );
     }
     stop.cancel();
-    accepting.await.ok();
+    accepting.wait().await;
 }
 
 async fn accept(
     listener: TcpListener,
     app: Router,
     bounds: Bounds,
+    places: Arc<Semaphore>,
     shutdown: Shutdown,
     connections: TaskTracker,
     stop: CancellationToken,
 ) {
-    let free = std::sync::Arc::new(Semaphore::new(bounds.max_connections));
     let accepting = async {
         loop {
-            let Ok(place) = free.clone().acquire_owned().await else {
+            let Ok(place) = places.clone().acquire_owned().await else {
                 return;
             };
             let stream = match listener.accept().await {
@@ -119,7 +129,7 @@ async fn accept(
                 }
             };
             let connection =
-                serve_connection(stream, app.clone(), bounds.header_timeout, shutdown.clone());
+                serve_connection(stream, app.clone(), bounds.clone(), shutdown.clone());
             let stop = stop.clone();
             let connection = async move {
                 stop.run_until_cancelled(connection).await;
@@ -151,13 +161,9 @@ async fn pause_after(error: &io::Error) {
     sleep(Duration::from_millis(100)).await;
 }
 
-async fn serve_connection(
-    stream: TcpStream,
-    app: Router,
-    header_timeout: Duration,
-    shutdown: Shutdown,
-) {
+async fn serve_connection(stream: TcpStream, app: Router, bounds: Bounds, shutdown: Shutdown) {
     stream.set_nodelay(true).ok();
+    let stream = StallLimited::new(stream, bounds.stall_timeout);
     let service = TowerToHyperService::new(tower::service_fn(move |request: hyper::Request<_>| {
         let mut app = app.clone();
         async move {
@@ -167,7 +173,7 @@ async fn serve_connection(
     }));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(header_timeout)
+        .header_read_timeout(bounds.header_timeout)
         .max_buf_size(MAX_BUFFER)
         // A connection that comes while the service is going gets one answer.
         .keep_alive(!shutdown.is_draining())
