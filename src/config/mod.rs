@@ -63,7 +63,12 @@ pub enum ConfigError {
     )]
     PublicWithoutKeys { address: String },
     #[error(".env cannot be read: {0}")]
-    DotEnv(#[from] dotenvy::Error),
+    DotEnv(#[source] dotenvy::Error),
+    #[error(
+        ".env cannot be read: line {line} must be NAME=value, with the value in single quotes if it has \
+         spaces or signs like $ and #"
+    )]
+    DotEnvLine { line: usize },
 }
 
 impl Config {
@@ -73,9 +78,11 @@ impl Config {
     /// [`ConfigError`], in one line that names the variable.
     pub fn load() -> Result<Self, ConfigError> {
         let mut variables = match dotenvy::from_path_iter(".env") {
-            Ok(entries) => entries.collect::<Result<HashMap<_, _>, _>>()?,
+            Ok(entries) => entries
+                .collect::<Result<HashMap<_, _>, _>>()
+                .map_err(dot_env)?,
             Err(error) if error.not_found() => HashMap::new(),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(dot_env(error)),
         };
         for setting in SETTINGS {
             if let Some(value) = std::env::var_os(setting.name) {
@@ -168,8 +175,35 @@ impl Reader<'_> {
 fn invalid(setting: &Setting, value: &str) -> ConfigError {
     ConfigError::Invalid {
         name: setting.name,
-        value: without_password(value),
+        value: if setting.name == DATABASE_URL.name {
+            scheme_alone(value)
+        } else {
+            without_password(value)
+        },
         allowed: setting.allowed,
+    }
+}
+
+/// The line is named, not shown: it may hold a password.
+fn dot_env(error: dotenvy::Error) -> ConfigError {
+    let dotenvy::Error::LineParse(rest, _) = &error else {
+        return ConfigError::DotEnv(error);
+    };
+    let file = std::fs::read_to_string(".env").unwrap_or_default();
+    match file.lines().position(|line| line.contains(rest.trim_end())) {
+        Some(index) => ConfigError::DotEnvLine { line: index + 1 },
+        None => ConfigError::DotEnvLine { line: 1 },
+    }
+}
+
+/// Hides all but the scheme. A URL that could not be read does not tell where its password is: behind
+/// the user, in the query, or where the port should be.
+fn scheme_alone(value: &str) -> String {
+    match value.split_once("://") {
+        Some((scheme, _)) if scheme.bytes().all(|b| b.is_ascii_alphanumeric()) => {
+            format!("{scheme}://***")
+        }
+        _ => "***".to_owned(),
     }
 }
 
@@ -240,7 +274,6 @@ mod tests {
     #[test]
     fn a_bad_value_is_named_with_what_is_allowed() {
         for (name, value) in [
-            ("DATABASE_URL", "mysql://localhost"),
             ("BIND_ADDRESS", "8080"),
             ("DATABASE_MAX_CONNECTIONS", "0"),
             ("DATABASE_MAX_CONNECTIONS", "ten"),
@@ -263,9 +296,17 @@ mod tests {
 
     #[test]
     fn a_password_is_not_repeated() {
-        let message =
-            read("DATABASE_URL", "postgres://ann:secret@host:port/x").expect_err("bad port");
-        assert!(!message.to_string().contains("secret"), "{message}");
+        for (name, value) in [
+            ("DATABASE_URL", "postgres://ann:secret@host:port/x"),
+            ("DATABASE_URL", "postgres://host:port/x?password=secret"),
+            ("DATABASE_URL", "postgres://ann:secret"),
+            ("DATABASE_URL", "host=localhost password=secret"),
+            ("PG_DOWNLOAD_URL", "ftp://ann:secret@mirror.example"),
+        ] {
+            let message = read(name, value).expect_err(value).to_string();
+            assert!(message.starts_with(name), "{message}");
+            assert!(!message.contains("secret"), "{message}");
+        }
     }
 
     #[test]
