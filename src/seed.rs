@@ -25,7 +25,7 @@ const EPOCH: u64 = 1_704_067_200_000;
 pub async fn run(mail: u32) -> Result<(), StartError> {
     let config = Config::load()?;
     start_logging(&config);
-    let database = Database::open(&config).await?;
+    let database = Database::open_beside_others(&config).await?;
     let filled = match database.migrate().await {
         Ok(()) => fill(&database, mail).await,
         Err(error) => Err(error),

@@ -3,7 +3,8 @@
 use std::{
     io::{self, IsTerminal},
     net::SocketAddr,
-    time::Duration,
+    path::Path,
+    time::{Duration, Instant},
 };
 
 use sqlx::{
@@ -26,7 +27,7 @@ use crate::{
         server::{self, Shutdown},
     },
     postgres::{
-        embedded::{self, Lifetime, Server},
+        embedded::{self, Lifetime, Server, attach},
         migrations, pool,
     },
 };
@@ -34,6 +35,8 @@ use crate::{
 /// Oldest server that the migrations run on: older ones cannot set a single column of a foreign key
 /// to null.
 const OLDEST_POSTGRES: i32 = 150_000;
+/// How long another process may take to start the embedded server or to stop it.
+const STARTING: Duration = Duration::from_secs(20);
 
 /// What stops the start, in one line that names the thing to change.
 #[derive(Debug, thiserror::Error)]
@@ -96,6 +99,37 @@ impl Database {
         Ok(database)
     }
 
+    /// As [`open`](Self::open), and where the embedded server is already run by another process,
+    /// by `serve` in another terminal say, uses that one.
+    ///
+    /// # Errors
+    /// If there is none that can be used.
+    pub async fn open_beside_others(config: &Config) -> Result<Self, StartError> {
+        let begin = Instant::now();
+        loop {
+            let path = match Self::open(config).await {
+                Err(StartError::Embedded(embedded::Error::InUse { path })) => path,
+                opened => return opened,
+            };
+            if let Some(options) = attach::running(&path) {
+                let database = Self {
+                    options,
+                    place: embedded_place(&path),
+                    embedded: None,
+                };
+                match database.check().await {
+                    // Its owner has made the cluster and not yet the database.
+                    Err(_) if begin.elapsed() < STARTING => {}
+                    checked => return checked.map(|()| database),
+                }
+            } else if begin.elapsed() >= STARTING {
+                return Err(embedded::Error::InUse { path }.into());
+            }
+            // It starts or stops: there is nothing to wait on but its files.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
     async fn embedded(config: &Config) -> Result<Self, StartError> {
         let server = Server::start(embedded::Options {
             data_dir: config.data_dir.clone(),
@@ -106,7 +140,7 @@ impl Database {
         .await?;
         Ok(Self {
             options: server.connect_options(),
-            place: format!("{} (embedded Postgres)", server.data_dir().display()),
+            place: embedded_place(server.data_dir()),
             embedded: Some(server),
         })
     }
@@ -154,6 +188,10 @@ impl Database {
             server.stop().await;
         }
     }
+}
+
+fn embedded_place(data_dir: &Path) -> String {
+    format!("{} (embedded Postgres)", data_dir.display())
 }
 
 /// Names a server without the password.
@@ -286,7 +324,7 @@ async fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, StartError> 
 pub async fn migrate() -> Result<(), StartError> {
     let config = Config::load()?;
     start_logging(&config);
-    let database = Database::open(&config).await?;
+    let database = Database::open_beside_others(&config).await?;
     let migrated = database.migrate().await;
     if migrated.is_ok() {
         println!("The database at {} has every migration.", database.place);

@@ -4,6 +4,8 @@
 mod error;
 
 #[cfg(unix)]
+pub mod attach;
+#[cfg(unix)]
 pub mod binaries;
 #[cfg(unix)]
 mod cluster;
