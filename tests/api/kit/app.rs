@@ -17,7 +17,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::task::TaskTracker;
 
 use super::{
-    Answer,
+    Answer, Shim, Wire,
     database::Database,
     request::{HttpClient, Request, client},
 };
@@ -30,7 +30,9 @@ pub(crate) struct Settings {
     pub(crate) statement_timeout: Duration,
     pub(crate) request_timeout: Duration,
     pub(crate) header_timeout: Duration,
+    pub(crate) stall_timeout: Duration,
     pub(crate) max_body: usize,
+    pub(crate) client_connections: usize,
     pub(crate) grace: Duration,
 }
 
@@ -42,7 +44,9 @@ impl Default for Settings {
             statement_timeout: Duration::from_secs(20),
             request_timeout: Duration::from_mins(1),
             header_timeout: Duration::from_secs(20),
+            stall_timeout: Duration::from_secs(20),
             max_body: 1024 * 1024,
+            client_connections: 10_000,
             grace: Duration::from_secs(20),
         }
     }
@@ -66,6 +70,14 @@ impl App {
         let database = Database::create().await;
         let options = database.options.clone();
         Self::start_on(database, options, settings).await
+    }
+
+    /// Starts a service whose link to Postgres can be held, delayed and cut.
+    pub(crate) async fn start_over_shim(settings: Settings) -> (Self, Shim) {
+        let database = Database::create().await;
+        let shim = Shim::start(&database.options).await;
+        let over = shim.over(&database.options);
+        (Self::start_on(database, over, settings).await, shim)
     }
 
     /// Starts a service that reaches `database` by `options`: over a shim, say.
@@ -96,12 +108,13 @@ impl App {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("its address");
         let bounds = server::Bounds {
-            max_connections: 10_000,
+            max_connections: settings.client_connections,
             header_timeout: settings.header_timeout,
+            stall_timeout: settings.stall_timeout,
             grace: settings.grace,
         };
         let serving = tokio::spawn(server::serve(
-            listener,
+            vec![listener],
             app,
             bounds,
             shutdown.clone(),
@@ -139,6 +152,18 @@ impl App {
 
     pub(crate) async fn delete(&self, path: &str) -> Answer {
         self.request(Method::DELETE, path).send().await
+    }
+
+    /// A request by a client that may leave before the answer.
+    pub(crate) async fn wire(&self, method: &str, path: &str, body: &Value) -> Wire {
+        Wire::ask(self.address, method, path, body).await
+    }
+
+    /// Lets the service see which connections were closed: it hears of them in order.
+    pub(crate) async fn notice_departures(&self) {
+        for _ in 0..2 {
+            self.get("/livez").await.expect(200);
+        }
     }
 
     /// A connection to the same database, beside the service's.

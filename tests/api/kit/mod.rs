@@ -8,6 +8,8 @@
 //! - [`raw`]: a request written byte by byte
 //! - [`request`]: a request, and the client that sends it
 //! - [`shim`]: a link between service and Postgres that can be held, delayed and cut
+//! - [`wait`]: waiting for what comes in its own time
+//! - [`wire`]: a client that writes its bytes itself
 
 pub(crate) mod answer;
 pub(crate) mod app;
@@ -17,6 +19,10 @@ pub(crate) mod log;
 pub(crate) mod raw;
 pub(crate) mod request;
 pub(crate) mod shim;
+pub(crate) mod wait;
+pub(crate) mod wire;
 
 pub(crate) use answer::Answer;
-pub(crate) use app::{App, walk};
+pub(crate) use app::{App, Settings, walk};
+pub(crate) use shim::Shim;
+pub(crate) use wire::Wire;

@@ -2,7 +2,10 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -29,6 +32,9 @@ pub(crate) struct Shim {
     flow: watch::Sender<Flow>,
     trigger: Arc<Mutex<Option<Vec<u8>>>>,
     delay: watch::Sender<Duration>,
+    /// Connections so far.
+    count: Arc<AtomicU64>,
+    stranded: watch::Sender<u64>,
 }
 
 impl Shim {
@@ -39,14 +45,20 @@ impl Shim {
         let flow = watch::Sender::new(Flow::Open);
         let delay = watch::Sender::new(Duration::ZERO);
         let trigger = Arc::new(Mutex::new(None));
-        let link = Link {
+        let count = Arc::new(AtomicU64::new(0));
+        let stranded = watch::Sender::new(0);
+        let mut link = Link {
+            number: 0,
+            stranded: stranded.subscribe(),
             flow: flow.clone(),
             delay: delay.subscribe(),
             trigger: trigger.clone(),
         };
         let options = options.clone();
+        let counted = count.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
+                link.number = counted.fetch_add(1, Ordering::Relaxed) + 1;
                 if *link.flow.borrow() == Flow::Cut {
                     continue;
                 }
@@ -58,6 +70,8 @@ impl Shim {
             flow,
             trigger,
             delay,
+            count,
+            stranded,
         }
     }
 
@@ -103,6 +117,14 @@ impl Shim {
         self.flow.send_replace(Flow::Cut);
     }
 
+    /// Nothing is ever heard again on the connections there are, as when the server's machine is gone;
+    /// new ones work.
+    pub(crate) fn strand(&self) {
+        self.stranded
+            .send_replace(self.count.load(Ordering::Relaxed));
+        self.release();
+    }
+
     /// Delays every answer.
     pub(crate) fn delay(&self, delay: Duration) {
         self.delay.send_replace(delay);
@@ -111,6 +133,8 @@ impl Shim {
 
 #[derive(Clone)]
 struct Link {
+    number: u64,
+    stranded: watch::Receiver<u64>,
     flow: watch::Sender<Flow>,
     delay: watch::Receiver<Duration>,
     trigger: Arc<Mutex<Option<Vec<u8>>>>,
@@ -173,6 +197,9 @@ impl Link {
             tokio::time::sleep(delay).await;
             if flow.wait_for(|flow| *flow != Flow::Held).await.is_err() {
                 return;
+            }
+            if self.number <= *self.stranded.borrow() {
+                std::future::pending::<()>().await;
             }
             if to.write_all(&buffer[..length]).await.is_err() {
                 return;

@@ -1,0 +1,58 @@
+//! The migrations.
+
+use std::{fs, path::Path};
+
+use member_mail::postgres::migrations::{MIGRATIONS, run};
+use sqlx::PgConnection;
+
+use crate::kit::database::Database;
+
+/// Columns, constraints and indexes, each as Postgres writes it.
+async fn schema(sql: &mut PgConnection) -> Vec<String> {
+    sqlx::query_scalar(
+        "SELECT concat_ws(' ', table_name, ordinal_position, column_name, udt_name, is_nullable, column_default)
+         FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> '_sqlx_migrations'
+         UNION ALL
+         SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid))
+         FROM pg_constraint
+         WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text <> '_sqlx_migrations'
+         UNION ALL
+         SELECT indexdef FROM pg_indexes
+         WHERE schemaname = 'public' AND tablename <> '_sqlx_migrations'
+         ORDER BY 1",
+    )
+    .fetch_all(sql)
+    .await
+    .expect("schema")
+}
+
+#[tokio::test]
+async fn what_goes_up_comes_down_and_goes_up_again() {
+    let database = Database::create().await;
+    let mut sql = database.connect().await;
+    let first = schema(&mut sql).await;
+    assert!(first.len() > 50, "{first:#?}");
+
+    MIGRATIONS.undo(&mut sql, 0).await.expect("down");
+    assert_eq!(schema(&mut sql).await, [""; 0]);
+
+    run(&database.options).await.expect("up");
+    assert_eq!(schema(&mut sql).await, first);
+}
+
+/// A checksum is taken over a migration's bytes: with other line ends, a database that is in order is
+/// refused as changed.
+#[test]
+fn line_ends_are_the_same_on_every_machine() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let attributes = fs::read_to_string(root.join(".gitattributes")).expect(".gitattributes");
+    assert!(attributes.lines().any(|line| line == "* text=auto eol=lf"));
+    let mut files = 0;
+    for entry in fs::read_dir(root.join("migrations")).expect("migrations") {
+        let path = entry.expect("a file").path();
+        let bytes = fs::read(&path).expect("text");
+        assert!(!bytes.contains(&b'\r'), "{}", path.display());
+        files += 1;
+    }
+    assert!(files >= 4);
+}
