@@ -1,0 +1,121 @@
+//! Ends that nobody asked for, and two programs on one data folder.
+
+use std::{
+    fs,
+    net::SocketAddr,
+    process::{Child, Command},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+};
+
+use serde_json::json;
+
+use crate::kit::{Folder, Process, get, send, until};
+
+/// Adds members until told to stop, and answers the ids of those that were acknowledged.
+fn write(address: SocketAddr, stop: &Arc<AtomicBool>) -> JoinHandle<Vec<String>> {
+    let stop = stop.clone();
+    thread::spawn(move || {
+        let mut ids = Vec::new();
+        while !stop.load(Ordering::Relaxed) {
+            match send(address, "POST", "/api/v1/members", &json!({"name": "Ann"})) {
+                Ok((201, member)) => ids.push(member["id"].as_str().expect("id").to_owned()),
+                Ok((status, body)) => panic!("{status}: {body}"),
+                Err(_) => break,
+            }
+        }
+        ids
+    })
+}
+
+#[test]
+fn no_acknowledged_write_is_lost_when_the_program_is_killed() {
+    let folder = Folder::new();
+    let mut acknowledged: Vec<String> = Vec::new();
+    for round in 0..10 {
+        let (process, address) = Process::serve(&folder, &[]);
+        assert_eq!(folder.postmasters().len(), 1, "round {round}");
+        let stop = Arc::new(AtomicBool::new(false));
+        let writers: Vec<_> = (0..4).map(|_| write(address, &stop)).collect();
+        until("there are writes", || {
+            let (status, page) = get(address, "/api/v1/members?limit=10");
+            let newest = page["data"][9]["id"].as_str();
+            status == 200 && newest.is_some_and(|id| !acknowledged.iter().any(|old| old == id))
+        });
+        process.signal("KILL");
+        drop(process);
+        stop.store(true, Ordering::Relaxed);
+        for writer in writers {
+            acknowledged.extend(writer.join().expect("writer"));
+        }
+        assert!(folder.postmasters().len() <= 1, "round {round}");
+    }
+
+    let (process, address) = Process::serve(&folder, &[]);
+    assert_eq!(folder.postmasters().len(), 1);
+    assert!(acknowledged.len() > 10);
+    for id in &acknowledged {
+        assert_eq!(
+            get(address, &format!("/api/v1/members/{id}")).0,
+            200,
+            "{id}"
+        );
+    }
+    process.signal("TERM");
+    process.output().success();
+    folder.until_deserted();
+}
+
+/// Ended with this value.
+struct Bystander(Child);
+
+impl Drop for Bystander {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// After a restart of the machine the process id of the server that was may be anyone's.
+#[test]
+fn another_program_with_the_process_id_of_the_old_server_is_left_alone() {
+    let folder = Folder::new();
+    let (process, _) = Process::serve(&folder, &[]);
+    let file = folder.cluster().join("postmaster.pid");
+    let content = fs::read_to_string(&file).expect("pid file");
+    drop(process);
+    folder.until_deserted();
+
+    let mut bystander = Bystander(Command::new("sleep").arg("600").spawn().expect("sleep"));
+    let (_, rest) = content.split_once('\n').expect("lines");
+    fs::write(&file, format!("{}\n{rest}", bystander.0.id())).expect("pid file");
+
+    let (_process, address) = Process::serve(&folder, &[]);
+    assert_eq!(get(address, "/api/v1/members").0, 200);
+    assert!(bystander.0.try_wait().expect("its state").is_none());
+    assert_eq!(folder.postmasters().len(), 1);
+}
+
+#[test]
+fn a_second_service_on_the_same_folder_is_refused() {
+    let folder = Folder::new();
+    let (process, address) = Process::serve(&folder, &[]);
+    let output = Process::run(&folder, &[], &[]);
+    assert!(output.refusal().contains("in use"), "{output:?}");
+    assert_eq!(get(address, "/readyz").0, 200);
+    assert_eq!(folder.postmasters().len(), 1);
+    process.signal("TERM");
+    process.output().success();
+    folder.until_deserted();
+}
+
+#[test]
+fn the_server_ends_with_a_killed_program() {
+    let folder = Folder::new();
+    let (process, _) = Process::serve(&folder, &[]);
+    drop(process);
+    folder.until_deserted();
+}

@@ -1,0 +1,46 @@
+//! The plainest client: one request, one connection.
+
+use std::{
+    io::{self, Read, Write},
+    net::{SocketAddr, TcpStream},
+};
+
+use serde_json::Value;
+
+use super::DEADLINE;
+
+/// Sends a request; fails if there is no whole answer.
+pub fn send(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    body: &Value,
+) -> io::Result<(u16, Value)> {
+    let body = match body {
+        Value::Null => String::new(),
+        body => body.to_string(),
+    };
+    let mut stream = TcpStream::connect_timeout(&address, DEADLINE)?;
+    stream.set_read_timeout(Some(DEADLINE))?;
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer
+        .split_once("\r\n\r\n")
+        .ok_or(io::ErrorKind::UnexpectedEof)?;
+    let status = head.get(9..12).and_then(|status| status.parse().ok());
+    Ok((
+        status.ok_or(io::ErrorKind::InvalidData)?,
+        serde_json::from_str(body).unwrap_or_default(),
+    ))
+}
+
+#[track_caller]
+pub fn get(address: SocketAddr, path: &str) -> (u16, Value) {
+    send(address, "GET", path, &Value::Null).expect("an answer")
+}
