@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, PgConnection};
 
 use crate::kit::{
     Answer, App, Settings,
-    wait::{until, until_locked},
+    wait::{sessions, until, until_locked},
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -106,6 +106,7 @@ async fn a_statement_that_takes_too_long_is_ended_and_answered() {
 
     unavailable(app.get(&ann).await, "timed_out");
     unavailable(app.put(&ann, json!({"name": "Anna"})).await, "timed_out");
+    assert_eq!(sessions(&mut sql, "wait_event_type = 'Lock'").await, 0);
     sqlx::query("ROLLBACK")
         .execute(&mut sql)
         .await
