@@ -12,10 +12,7 @@ use sqlx::{
     migrate::MigrateError,
     postgres::{PgConnectOptions, PgConnection},
 };
-use tokio::{
-    net::TcpListener,
-    signal::unix::{Signal, SignalKind, signal},
-};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::task::TaskTracker;
 use tracing_subscriber::EnvFilter;
 
@@ -64,12 +61,6 @@ pub enum StartError {
     Migrate { place: String, error: MigrateError },
     #[error("{0}")]
     Io(#[from] io::Error),
-}
-
-impl StartError {
-    fn is_taken(&self) -> bool {
-        matches!(self, Self::Bind { error, .. } if error.kind() == io::ErrorKind::AddrInUse)
-    }
 }
 
 /// A Postgres that answers: the one of `DATABASE_URL`, or an embedded one.
@@ -215,7 +206,9 @@ pub async fn run() -> Result<(), StartError> {
     start_logging(&config);
     let mut signals = Signals::new()?;
     // Before the database is touched: a taken port is no reason to migrate.
-    let listeners = bind(&config.bind_addresses).await?;
+    let listeners = server::bind(&config.bind_addresses)
+        .await
+        .map_err(|(address, error)| StartError::Bind { address, error })?;
     let database = tokio::select! {
         database = prepare(&config) => database?,
         () = signals.next() => return Ok(()),
@@ -278,43 +271,6 @@ async fn prepare(config: &Config) -> Result<Database, StartError> {
         database.migrate().await?;
     }
     Ok(database)
-}
-
-/// Listens on every address that the name stands for: `localhost` is two on many machines, and a
-/// client may try either. One that the machine lacks (no IPv6, say) is left out unless it is the only
-/// one; one that is taken stops the start.
-///
-/// The result is never empty.
-async fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, StartError> {
-    let mut listeners = Vec::new();
-    let mut bound = Vec::new();
-    let mut failed = None;
-    for wanted in addresses {
-        let mut address = *wanted;
-        if let (0, Some(first)) = (address.port(), bound.first().map(SocketAddr::port)) {
-            address.set_port(first);
-        }
-        if bound.contains(&address) {
-            continue;
-        }
-        match TcpListener::bind(address).await {
-            Ok(listener) => {
-                bound.push(listener.local_addr()?);
-                listeners.push(listener);
-            }
-            Err(error) => {
-                let error = StartError::Bind { address, error };
-                if wanted.port() != 0 && error.is_taken() {
-                    return Err(error);
-                }
-                failed.get_or_insert(error);
-            }
-        }
-    }
-    match failed {
-        Some(error) if listeners.is_empty() => Err(error),
-        _ => Ok(listeners),
-    }
 }
 
 /// Applies the migrations that the database lacks.

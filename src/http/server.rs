@@ -1,6 +1,6 @@
 //! Connections, and how they end.
 
-use std::{convert::Infallible, io, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -56,6 +56,45 @@ pub struct Bounds {
     pub stall_timeout: Duration,
     /// From the beginning of the shutdown to the end of the last request.
     pub grace: Duration,
+}
+
+/// Listens on every address that a name stands for: `localhost` is two on many machines, and a client
+/// may try either. One that the machine lacks, for want of IPv6 say, is left out unless it is the only
+/// one.
+///
+/// # Errors
+/// The address that cannot be listened on, if it is taken or none is left.
+pub async fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, (SocketAddr, io::Error)> {
+    let mut listeners = Vec::new();
+    let mut bound = Vec::new();
+    let mut failed = None;
+    for wanted in addresses {
+        let mut address = *wanted;
+        if let (0, Some(first)) = (address.port(), bound.first().map(SocketAddr::port)) {
+            address.set_port(first);
+        }
+        if bound.contains(&address) {
+            continue;
+        }
+        match TcpListener::bind(address).await {
+            Ok(listener) => {
+                bound.push(listener.local_addr().map_err(|error| (address, error))?);
+                listeners.push(listener);
+            }
+            Err(error) => {
+                let taken = error.kind() == io::ErrorKind::AddrInUse;
+                // A free port of one address may be taken on another.
+                if taken && wanted.port() != 0 {
+                    return Err((address, error));
+                }
+                failed.get_or_insert((address, error));
+            }
+        }
+    }
+    match failed {
+        Some(failed) if listeners.is_empty() => Err(failed),
+        _ => Ok(listeners),
+    }
 }
 
 /// Serves `app` until the shutdown has begun and the running requests are done, or the grace period

@@ -1,8 +1,9 @@
 //! Connections: slow clients, wrong bytes, and what one connection may carry.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use futures_util::future::join_all;
+use member_mail::http::server;
 use serde_json::{Value, json};
 
 use crate::kit::{App, Settings, Wire, wait::until};
@@ -254,4 +255,38 @@ async fn connections_above_the_limit_wait_for_their_turn() {
         app.get("/livez").await.status == 200
     })
     .await;
+}
+
+fn addresses<const N: usize>(addresses: [&str; N]) -> [SocketAddr; N] {
+    addresses.map(|address| address.parse().expect("an address"))
+}
+
+/// `127.0.0.2` stands in for the second loopback address, which a machine may lack.
+#[tokio::test]
+async fn every_address_of_a_name_is_listened_on_at_the_same_port() {
+    // No machine has the third one (RFC 5737), and the first is named twice.
+    let wanted = addresses(["127.0.0.1:0", "127.0.0.2:0", "192.0.2.1:0", "127.0.0.1:0"]);
+    let listeners = server::bind(&wanted).await.expect("two addresses");
+    let bound: Vec<_> = listeners
+        .iter()
+        .map(|listener| listener.local_addr().expect("its address"))
+        .collect();
+    let port = bound[0].port();
+    assert_eq!(
+        bound,
+        ["127.0.0.1", "127.0.0.2"].map(|ip| SocketAddr::new(ip.parse().expect("an IP"), port))
+    );
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_or_missing_is_named() {
+    let other = std::net::TcpListener::bind("127.0.0.2:0").expect("a free port");
+    let taken = other.local_addr().expect("its address");
+    let free = SocketAddr::new("127.0.0.1".parse().expect("an IP"), taken.port());
+    let (failed, _) = server::bind(&[free, taken]).await.expect_err("taken");
+    assert_eq!(failed, taken);
+
+    let [missing] = addresses(["192.0.2.1:0"]);
+    let (failed, _) = server::bind(&[missing]).await.expect_err("missing");
+    assert_eq!(failed, missing);
 }
