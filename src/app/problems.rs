@@ -43,7 +43,7 @@ struct ProblemType {
     /// What a problem document has as its `type`.
     #[serde(rename = "type")]
     #[schema(format = "uri-reference")]
-    problem_type: String,
+    uri: String,
     /// Never changes once it was released.
     code: &'static str,
     /// The HTTP status of an answer with this problem.
@@ -58,7 +58,7 @@ impl From<Code> for ProblemType {
     fn from(code: Code) -> Self {
         let entry = code.entry();
         Self {
-            problem_type: code.type_uri(),
+            uri: code.type_uri(),
             code: entry.code,
             status: entry.status.as_u16(),
             title: entry.title,

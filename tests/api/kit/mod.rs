@@ -7,7 +7,7 @@
 //! - [`log`]: the log, as a test reads it
 //! - [`raw`]: a request written byte by byte
 //! - [`request`]: a request, and the client that sends it
-//! - [`shim`]: a link between service and Postgres that can be held, delayed and cut
+//! - [`shim`]: a link between service and Postgres that can be held and cut
 //! - [`wait`]: waiting for what comes in its own time
 //! - [`wire`]: a client that writes its bytes itself
 

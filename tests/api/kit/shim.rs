@@ -1,4 +1,4 @@
-//! A link between the service and Postgres that can be held, delayed and cut.
+//! A link between the service and Postgres that can be held and cut.
 
 use std::{
     net::SocketAddr,
@@ -6,7 +6,6 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
@@ -31,7 +30,6 @@ pub(crate) struct Shim {
     pub(crate) address: SocketAddr,
     flow: watch::Sender<Flow>,
     trigger: Arc<Mutex<Option<Vec<u8>>>>,
-    delay: watch::Sender<Duration>,
     /// Connections so far.
     count: Arc<AtomicU64>,
     stranded: watch::Sender<u64>,
@@ -43,7 +41,6 @@ impl Shim {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("its address");
         let flow = watch::Sender::new(Flow::Open);
-        let delay = watch::Sender::new(Duration::ZERO);
         let trigger = Arc::new(Mutex::new(None));
         let count = Arc::new(AtomicU64::new(0));
         let stranded = watch::Sender::new(0);
@@ -51,7 +48,6 @@ impl Shim {
             number: 0,
             stranded: stranded.subscribe(),
             flow: flow.clone(),
-            delay: delay.subscribe(),
             trigger: trigger.clone(),
         };
         let options = options.clone();
@@ -69,7 +65,6 @@ impl Shim {
             address,
             flow,
             trigger,
-            delay,
             count,
             stranded,
         }
@@ -124,11 +119,6 @@ impl Shim {
             .send_replace(self.count.load(Ordering::Relaxed));
         self.release();
     }
-
-    /// Delays every answer.
-    pub(crate) fn delay(&self, delay: Duration) {
-        self.delay.send_replace(delay);
-    }
 }
 
 #[derive(Clone)]
@@ -136,7 +126,6 @@ struct Link {
     number: u64,
     stranded: watch::Receiver<u64>,
     flow: watch::Sender<Flow>,
-    delay: watch::Receiver<Duration>,
     trigger: Arc<Mutex<Option<Vec<u8>>>>,
 }
 
@@ -193,8 +182,6 @@ impl Link {
         let mut flow = self.flow.subscribe();
         let mut buffer = vec![0; 64 * 1024];
         while let Ok(length @ 1..) = from.read(&mut buffer).await {
-            let delay = *self.delay.borrow();
-            tokio::time::sleep(delay).await;
             if flow.wait_for(|flow| *flow != Flow::Held).await.is_err() {
                 return;
             }

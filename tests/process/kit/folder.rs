@@ -13,28 +13,28 @@ use uuid::Uuid;
 use super::{PAUSE, until};
 
 /// Removed with this value, after the processes that still work in it were ended.
-pub struct Folder {
-    pub path: PathBuf,
+pub(crate) struct Folder {
+    pub(crate) path: PathBuf,
 }
 
 impl Folder {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // Open to all: as root, the server runs as another user.
         let path = std::env::temp_dir().join(format!("mm-{}", Uuid::now_v7().simple()));
         std::fs::create_dir(&path).expect("a folder");
         Self { path }
     }
 
-    pub fn write(&self, name: &str, content: &str) {
+    pub(crate) fn write(&self, name: &str, content: &str) {
         std::fs::write(self.path.join(name), content).expect(name);
     }
 
-    pub fn data_dir(&self) -> PathBuf {
+    pub(crate) fn data_dir(&self) -> PathBuf {
         self.path.join(".member-mail")
     }
 
     /// The folder of the cluster, which has the server's version in its name.
-    pub fn cluster(&self) -> PathBuf {
+    pub(crate) fn cluster(&self) -> PathBuf {
         std::fs::read_dir(self.data_dir())
             .expect("data folder")
             .flatten()
@@ -44,7 +44,7 @@ impl Folder {
     }
 
     /// A connection to the embedded server of a running program.
-    pub async fn connect(&self) -> PgConnection {
+    pub(crate) async fn connect(&self) -> PgConnection {
         attach::running(&self.data_dir())
             .expect("a running server")
             .connect()
@@ -53,7 +53,7 @@ impl Folder {
     }
 
     /// The process ids of servers on a cluster in this folder.
-    pub fn postmasters(&self) -> Vec<u32> {
+    pub(crate) fn postmasters(&self) -> Vec<u32> {
         let servers: Vec<_> = processes(&self.path)
             .into_iter()
             .filter(|process| {
@@ -73,7 +73,7 @@ impl Folder {
 
     /// Waits until nothing runs in this folder any more.
     #[track_caller]
-    pub fn until_deserted(&self) {
+    pub(crate) fn until_deserted(&self) {
         until("every process has ended", || {
             processes(&self.path).is_empty()
         });
@@ -102,7 +102,7 @@ impl Drop for Folder {
     }
 }
 
-pub fn signal(id: u32, name: &str) {
+pub(crate) fn signal(id: u32, name: &str) {
     Command::new("/bin/sh")
         .args(["-c", r#"kill -s "$1" "$2" 2>/dev/null"#, "sh", name])
         .arg(id.to_string())

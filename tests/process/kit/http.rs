@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::DEADLINE;
 
 /// Sends a request; fails if there is no whole answer.
-pub fn send(
+pub(crate) fn send(
     address: SocketAddr,
     method: &str,
     path: &str,
@@ -41,6 +41,6 @@ pub fn send(
 }
 
 #[track_caller]
-pub fn get(address: SocketAddr, path: &str) -> (u16, Value) {
+pub(crate) fn get(address: SocketAddr, path: &str) -> (u16, Value) {
     send(address, "GET", path, &Value::Null).expect("an answer")
 }

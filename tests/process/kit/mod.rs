@@ -6,27 +6,27 @@
 //! - [`process`]: the running program
 
 #[path = "../../api/kit/database.rs"]
-pub mod database;
-pub mod folder;
-pub mod http;
-pub mod process;
+pub(crate) mod database;
+pub(crate) mod folder;
+pub(crate) mod http;
+pub(crate) mod process;
 
 use std::time::{Duration, Instant};
 
 use sqlx::ConnectOptions;
 
-pub use database::Database;
-pub use folder::Folder;
-pub use http::{get, send};
-pub use process::Process;
+pub(crate) use database::Database;
+pub(crate) use folder::Folder;
+pub(crate) use http::{get, send};
+pub(crate) use process::Process;
 
 /// Generous: what is waited for comes far sooner, or the test fails.
-pub const DEADLINE: Duration = Duration::from_mins(1);
-pub const PAUSE: Duration = Duration::from_millis(20);
+pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
+pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
 /// Returns when `condition` holds.
 #[track_caller]
-pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !condition() {
         assert!(begin.elapsed() < DEADLINE, "never came true: {what}");
@@ -35,6 +35,6 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 /// The URL of a database.
-pub fn url(database: &Database) -> String {
+pub(crate) fn url(database: &Database) -> String {
     database.options.to_url_lossy().to_string()
 }

@@ -13,7 +13,7 @@ use member_mail::config::SETTINGS;
 use super::{DEADLINE, Folder, folder::signal, until};
 
 /// Killed with this value.
-pub struct Process {
+pub(crate) struct Process {
     child: Child,
     lines: Receiver<String>,
     errors: Option<JoinHandle<String>>,
@@ -21,16 +21,16 @@ pub struct Process {
 
 /// What a program that has ended leaves.
 #[derive(Debug)]
-pub struct Output {
-    pub status: ExitStatus,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Output {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Output {
     /// Expects that the program refused to go on, in one line.
     #[track_caller]
-    pub fn refusal(&self) -> &str {
+    pub(crate) fn refusal(&self) -> &str {
         assert!(!self.status.success(), "{self:?}");
         assert_eq!(self.stdout, "", "{self:?}");
         let line = self.stderr.trim_end();
@@ -41,7 +41,7 @@ impl Output {
 
     /// Expects success, and answers standard output.
     #[track_caller]
-    pub fn success(&self) -> &str {
+    pub(crate) fn success(&self) -> &str {
         assert!(self.status.success(), "{self:?}");
         &self.stdout
     }
@@ -49,7 +49,7 @@ impl Output {
 
 impl Process {
     /// Starts the program in `folder`: with these settings, a free port and no others.
-    pub fn start(folder: &Folder, arguments: &[&str], settings: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(folder: &Folder, arguments: &[&str], settings: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_member-mail"));
         for setting in SETTINGS {
             // Where server programs are is the machine's matter.
@@ -84,7 +84,7 @@ impl Process {
 
     /// Starts the service, and waits until it is ready.
     #[track_caller]
-    pub fn serve(folder: &Folder, settings: &[(&str, &str)]) -> (Self, SocketAddr) {
+    pub(crate) fn serve(folder: &Folder, settings: &[(&str, &str)]) -> (Self, SocketAddr) {
         let mut process = Self::start(folder, &[], settings);
         let [api, _, _] = process.greeting();
         let address = address(&api);
@@ -94,34 +94,34 @@ impl Process {
 
     /// Runs the program to its end.
     #[track_caller]
-    pub fn run(folder: &Folder, arguments: &[&str], settings: &[(&str, &str)]) -> Output {
+    pub(crate) fn run(folder: &Folder, arguments: &[&str], settings: &[(&str, &str)]) -> Output {
         Self::start(folder, arguments, settings).output()
     }
 
     /// The three lines by which the service says that it serves.
     #[track_caller]
-    pub fn greeting(&mut self) -> [String; 3] {
+    pub(crate) fn greeting(&mut self) -> [String; 3] {
         [(); 3].map(|()| {
             let line = self.lines.recv_timeout(DEADLINE);
             line.unwrap_or_else(|_| panic!("no greeting: {:?}", self.end()))
         })
     }
 
-    pub fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    pub fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         signal(self.id(), name);
     }
 
-    pub fn is_running(&mut self) -> bool {
+    pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("its state").is_none()
     }
 
     /// Waits for the program's end.
     #[track_caller]
-    pub fn output(mut self) -> Output {
+    pub(crate) fn output(mut self) -> Output {
         until("the program ends", || !self.is_running());
         self.end()
     }
@@ -148,7 +148,7 @@ impl Drop for Process {
 
 /// The address in a line of the greeting.
 #[track_caller]
-pub fn address(line: &str) -> SocketAddr {
+pub(crate) fn address(line: &str) -> SocketAddr {
     let (_, behind) = line.split_once("http://").expect("a URL");
     let address = behind.split('/').next().expect("an address");
     address.parse().expect("an address")
