@@ -7,20 +7,18 @@
 //! - [`problem`]: errors as values, and their catalogue
 //! - [`values`]: text, addresses, dates: parsed at the edge, valid ever after
 //! - [`postgres`]: the pool, the migrations, the embedded server
-//! - [`seed`]: a register to try things on
-//! - [`serve`]: the service from start to stop
+//! - [`commands`]: what the program does, from start to end
 //! - [`config`]: every setting
 //!
-//! The arrows between them go one way: `main → serve → app → members → mail_records → http → problem
-//! → values`. `config` and `postgres` know nobody.
+//! The arrows between them go one way: `main → commands → app → members → mail_records → http →
+//! problem → values`, and `postgres → config` beside them.
 
 pub mod app;
+pub mod commands;
 pub mod config;
 pub mod http;
 pub mod mail_records;
 pub mod members;
 pub mod postgres;
 pub mod problem;
-pub mod seed;
-pub mod serve;
 pub mod values;

@@ -3,7 +3,10 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use member_mail::{config, seed, serve};
+use member_mail::{
+    commands::{migrate, openapi, seed, serve},
+    config,
+};
 
 /// The register of your members and the ledger of the mail you send them.
 #[derive(Debug, Parser)]
@@ -39,8 +42,8 @@ fn main() -> ExitCode {
     let done = runtime.block_on(async {
         match arguments.command.unwrap_or_default() {
             Command::Serve => serve::run().await,
-            Command::Migrate => serve::migrate().await,
-            Command::Openapi => serve::print_openapi(),
+            Command::Migrate => migrate::run().await,
+            Command::Openapi => openapi::run(),
             Command::Seed { mail } => seed::run(mail).await,
         }
     });

@@ -180,15 +180,15 @@ async fn every_example_works_as_it_stands() {
     sqlx::query(
         "INSERT INTO members (id, name, email, email_folded, joined) VALUES ($1, 'Ann', 'a@example.org', 'a@example.org', now())",
     )
-    .bind(member_mail::seed::id(0, None))
+    .bind(member_mail::commands::seed::id(0, None))
     .execute(&mut sql)
     .await
     .expect("member");
     sqlx::query(
         "INSERT INTO mail_records (member_id, id, recipient, recipient_folded, subject) VALUES ($1, $2, 'a@example.org', 'a@example.org', 'Hi')",
     )
-    .bind(member_mail::seed::id(0, None))
-    .bind(member_mail::seed::id(0, Some(0)))
+    .bind(member_mail::commands::seed::id(0, None))
+    .bind(member_mail::commands::seed::id(0, Some(0)))
     .execute(&mut sql)
     .await
     .expect("mail record");

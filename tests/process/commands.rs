@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use chrono::{Days, NaiveDate};
-use member_mail::{config::SETTINGS, seed};
+use member_mail::{commands::seed, config::SETTINGS};
 use serde_json::json;
 
 use crate::kit::{Folder, Process, get, send};

@@ -1,11 +1,14 @@
 //! Where databases come from: the server of `DATABASE_URL`, or an embedded one for all tests of this
 //! process, which ends with it and leaves nothing behind.
 
-use std::{env, path::PathBuf, str::FromStr};
+use std::{env, path::PathBuf};
 
-use member_mail::postgres::{
-    embedded::{Lifetime, Options, Server},
-    migrations,
+use member_mail::{
+    config::Config,
+    postgres::{
+        embedded::{Lifetime, Options, Server},
+        migrations,
+    },
 };
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, postgres::PgConnectOptions};
 use tokio::sync::OnceCell;
@@ -79,16 +82,14 @@ async fn server() -> &'static PgConnectOptions {
     static SERVER: OnceCell<(PgConnectOptions, Option<Server>)> = OnceCell::const_new();
     let (options, _) = SERVER
         .get_or_init(|| async {
-            if let Ok(url) = env::var("DATABASE_URL") {
-                return (
-                    PgConnectOptions::from_str(&url).expect("DATABASE_URL"),
-                    None,
-                );
+            let config = Config::load().expect("settings");
+            if let Some(options) = config.database {
+                return (options, None);
             }
             let server = Server::start(Options {
                 data_dir: scratch().join(format!("member-mail-test-{}", Uuid::now_v7().simple())),
-                bin_dir: env::var_os("PG_BIN_DIR").map(PathBuf::from),
-                download_url: env::var("PG_DOWNLOAD_URL").ok(),
+                bin_dir: config.pg_bin_dir,
+                download_url: config.pg_download_url,
                 lifetime: Lifetime::Temporary,
             })
             .await

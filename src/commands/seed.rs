@@ -1,4 +1,4 @@
-//! A register to try things on: 18,993 persons, born one day after the other from 1970-01-01 on, who
+//! `member-mail seed`: a register to try things on, 18,993 persons, born one day after the other from 1970-01-01 on, who
 //! joined 10,000 days later, and their mail.
 
 use std::time::Duration;
@@ -7,9 +7,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use sqlx::{ConnectOptions, PgConnection};
 use uuid::Uuid;
 
+use super::{Error, log_to_stderr};
 use crate::{
     config::Config,
-    serve::{Database, StartError, start_logging},
+    postgres::database::{self, Database},
 };
 
 pub const PERSONS: u32 = 18_993;
@@ -21,21 +22,21 @@ const EPOCH: u64 = 1_704_067_200_000;
 /// Fills the register. What is there already stays, so that it can be run again.
 ///
 /// # Errors
-/// [`StartError`].
-pub async fn run(mail: u32) -> Result<(), StartError> {
+/// [`Error`].
+pub async fn run(mail: u32) -> Result<(), Error> {
     let config = Config::load()?;
-    start_logging(&config);
+    log_to_stderr(&config);
     let database = Database::open_beside_others(&config).await?;
     let filled = match database.migrate().await {
         Ok(()) => fill(&database, mail).await,
         Err(error) => Err(error),
     };
     database.close().await;
-    filled
+    Ok(filled?)
 }
 
-async fn fill(database: &Database, mail: u32) -> Result<(), StartError> {
-    let failed = |error| StartError::Database {
+async fn fill(database: &Database, mail: u32) -> Result<(), database::Error> {
+    let failed = |error| database::Error::Connect {
         place: database.place.clone(),
         error,
     };
@@ -79,6 +80,10 @@ pub async fn insert_all(
         records += insert_mail_records(connection, batch).await?;
         bar.inc(batch.len() as u64);
     }
+    // The plans of the first requests are made from what is there now.
+    sqlx::raw_sql("ANALYZE members, mail_records")
+        .execute(connection)
+        .await?;
     Ok((members, records))
 }
 

@@ -1,0 +1,49 @@
+//! The commands of the program, one file for each.
+
+pub mod migrate;
+pub mod openapi;
+pub mod seed;
+pub mod serve;
+
+use std::{
+    io::{self, IsTerminal},
+    net::SocketAddr,
+};
+
+use tracing_subscriber::EnvFilter;
+
+use crate::{
+    config::{Config, ConfigError},
+    postgres::database,
+};
+
+/// Why a command failed, in one line that names the thing to change.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(
+        "BIND_ADDRESS {address} cannot be listened on: {error}; choose another, or stop what has it"
+    )]
+    Bind {
+        address: SocketAddr,
+        error: io::Error,
+    },
+    #[error(transparent)]
+    Database(#[from] database::Error),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// Logs as the settings say.
+fn log_to_stderr(config: &Config) {
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::clone(&config.log))
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(io::stderr);
+    if config.log_json {
+        log.json().init();
+    } else {
+        log.init();
+    }
+}
