@@ -8,7 +8,9 @@ use std::{
 use serde_json::json;
 use sqlx::PgConnection;
 
-use crate::kit::{Database, Folder, Process, get, process::address, send, until, url};
+use crate::kit::{
+    Database, Folder, Process, get, process::address, says_not_ready, send, until, url,
+};
 
 /// A member, and another session that holds her row.
 async fn locked_member(folder: &Folder, address: SocketAddr) -> (String, PgConnection) {
@@ -83,9 +85,7 @@ async fn a_signal_ends_the_service_when_its_work_is_done() {
         until_waiting(&mut sql).await;
 
         process.signal(signal);
-        until("the service is not ready", || {
-            get(address, "/readyz").0 == 503
-        });
+        until("the service is not ready", || says_not_ready(address));
         assert_eq!(get(address, "/livez").0, 200);
         let (status, refused) = get(address, "/api/v1/members");
         assert_eq!((status, &refused["code"]), (503, &json!("shutting_down")));
@@ -110,9 +110,7 @@ async fn a_second_signal_ends_the_service_at_once() {
     until_waiting(&mut sql).await;
 
     process.signal("TERM");
-    until("the service is not ready", || {
-        get(address, "/readyz").0 == 503
-    });
+    until("the service is not ready", || says_not_ready(address));
     process.signal("INT");
     process.output().success();
     assert!(writing.join().expect("no panic").is_err());

@@ -22,12 +22,12 @@ pub(crate) fn send(
     };
     let mut stream = TcpStream::connect_timeout(&address, DEADLINE)?;
     stream.set_read_timeout(Some(DEADLINE))?;
-    write!(
-        stream,
+    let request = format!(
         "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
-    )?;
+    );
+    stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     let (head, body) = answer
@@ -43,4 +43,10 @@ pub(crate) fn send(
 #[track_caller]
 pub(crate) fn get(address: SocketAddr, path: &str) -> (u16, Value) {
     send(address, "GET", path, &Value::Null).expect("an answer")
+}
+
+/// Whether `/readyz` answers 503. A connection that comes just as the service begins to stop may be
+/// closed without an answer.
+pub(crate) fn says_not_ready(address: SocketAddr) -> bool {
+    send(address, "GET", "/readyz", &Value::Null).is_ok_and(|(status, _)| status == 503)
 }

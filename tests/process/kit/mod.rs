@@ -17,7 +17,7 @@ use sqlx::ConnectOptions;
 
 pub(crate) use database::Database;
 pub(crate) use folder::Folder;
-pub(crate) use http::{get, send};
+pub(crate) use http::{get, says_not_ready, send};
 pub(crate) use process::Process;
 
 /// Generous: what is waited for comes far sooner, or the test fails.
