@@ -34,7 +34,6 @@ CREATE TABLE mail_records (
         FOREIGN KEY (member_id, retry_of) REFERENCES mail_records (member_id, id)
         ON DELETE SET NULL (retry_of),
     CONSTRAINT mail_records_external_id_key UNIQUE (member_id, external_id),
-    CONSTRAINT mail_records_provider_message_id_key UNIQUE (member_id, provider, provider_message_id),
 
     -- Not by NOT NULL, which has no name: a member without an address needs a recipient given.
     CONSTRAINT mail_records_recipient_required
@@ -58,6 +57,9 @@ CREATE TABLE mail_records (
         )
 );
 
+-- An unnamed provider is one provider: with NULL in the key, its ids would not be unique.
+CREATE UNIQUE INDEX mail_records_provider_message_id_key
+    ON mail_records (member_id, coalesce(provider, ''), provider_message_id);
 -- The list over all members, newest first, and one index for each of its filters.
 CREATE INDEX mail_records_id_idx ON mail_records (id);
 CREATE INDEX mail_records_status_idx ON mail_records (status, id);

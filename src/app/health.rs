@@ -57,10 +57,10 @@ async fn livez() -> Json<Health> {
     responses((status = 200, description = "It can", body = Health), NotReady)
 )]
 async fn readyz(State(state): State<AppState>) -> Result<Json<Health>, Problem> {
-    if state.limits.shutdown.is_draining() {
+    if state.limits.shutdown.is_announced() {
         return Err(not_ready("The service is shutting down."));
     }
-    match timeout(CHECK_TIMEOUT, migrations::pending(&state.pool)).await {
+    match timeout(CHECK_TIMEOUT, migrations::pending(&state.probe)).await {
         Ok(Ok(0)) => Ok(OK),
         Ok(Ok(_)) => Err(not_ready("The database lacks migrations of this version.")),
         Ok(Err(error)) => {

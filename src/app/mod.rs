@@ -26,6 +26,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct AppState {
     pub pool: PgPool,
+    /// One connection for `/readyz` alone: it must be heard while all others are busy.
+    pub probe: PgPool,
     pub limits: Limits,
 }
 
@@ -44,8 +46,8 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
     let app = health
         .with_state(state)
         .merge(bounded)
-        .layer(from_fn(layers::protect))
-        .layer(from_fn(layers::identify_and_log));
+        .layer(from_fn(layers::identify_and_log))
+        .layer(from_fn(layers::protect));
     (app, openapi)
 }
 

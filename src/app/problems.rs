@@ -93,7 +93,11 @@ refusals!(NotFound: RouteNotFound);
         content((Catalogue = "application/json"), (String = "text/html"))))
 )]
 async fn list(headers: HeaderMap) -> Response {
-    let data = Code::ALL.map(ProblemType::from).to_vec();
+    let data = Code::ALL
+        .iter()
+        .copied()
+        .map(ProblemType::from)
+        .collect::<Vec<_>>();
     if wants_page(&headers) {
         page("Problems", &data)
     } else {
@@ -118,7 +122,10 @@ async fn read(
     headers: HeaderMap,
     Path(ProblemPath { code }): Path<ProblemPath>,
 ) -> Result<Response, Problem> {
-    let code = Code::ALL.into_iter().find(|known| known.as_str() == code);
+    let code = Code::ALL
+        .iter()
+        .copied()
+        .find(|known| known.as_str() == code);
     let kind = ProblemType::from(code.ok_or(Code::RouteNotFound)?);
     Ok(if wants_page(&headers) {
         page(kind.code, std::slice::from_ref(&kind))

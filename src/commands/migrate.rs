@@ -1,5 +1,7 @@
 //! `member-mail migrate`
 
+use std::io::{self, Write};
+
 use super::{Error, log_to_stderr};
 use crate::{config::Config, postgres::database::Database};
 
@@ -12,9 +14,9 @@ pub async fn run() -> Result<(), Error> {
     log_to_stderr(&config);
     let database = Database::open_beside_others(&config).await?;
     let migrated = database.migrate().await;
-    if migrated.is_ok() {
-        println!("The database at {} has every migration.", database.place);
-    }
+    let place = database.place.clone();
     database.close().await;
-    Ok(migrated?)
+    migrated?;
+    writeln!(io::stdout(), "The database at {place} has every migration.")?;
+    Ok(())
 }

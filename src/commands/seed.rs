@@ -1,7 +1,10 @@
 //! `member-mail seed`: a register to try things on, 18,993 persons, born one day after the other from 1970-01-01 on, who
 //! joined 10,000 days later, and their mail.
 
-use std::time::Duration;
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use sqlx::{ConnectOptions, PgConnection};
@@ -32,10 +35,15 @@ pub async fn run(mail: u32) -> Result<(), Error> {
         Err(error) => Err(error),
     };
     database.close().await;
-    Ok(filled?)
+    let (members, records) = filled?;
+    writeln!(
+        io::stdout(),
+        "Added {members} members and {records} mail records."
+    )?;
+    Ok(())
 }
 
-async fn fill(database: &Database, mail: u32) -> Result<(), database::Error> {
+async fn fill(database: &Database, mail: u32) -> Result<(u64, u64), database::Error> {
     let failed = |error| database::Error::Connect {
         place: database.place.clone(),
         error,
@@ -53,8 +61,7 @@ async fn fill(database: &Database, mail: u32) -> Result<(), database::Error> {
         .await
         .map_err(failed)?;
     bar.finish_and_clear();
-    println!("Added {members} members and {records} mail records.");
-    Ok(())
+    Ok((members, records))
 }
 
 /// Adds the persons, and `mail` mail records for each; says how many rows of both were new.

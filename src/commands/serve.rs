@@ -1,8 +1,14 @@
 //! `member-mail serve`
 
-use std::{io, time::Duration};
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{Signal, SignalKind, signal},
+};
 use tokio_util::task::TaskTracker;
 
 use super::{Error, log_to_stderr};
@@ -33,29 +39,26 @@ pub async fn run() -> Result<(), Error> {
         () = signals.next() => return Ok(()),
     };
 
-    let pool = pool::lazy(
-        database.options.clone(),
-        &pool::Bounds {
-            max_connections: config.database_max_connections,
-            acquire_timeout: config.database_acquire_timeout,
-            statement_timeout: config.database_statement_timeout,
-        },
-    );
+    let bounds = pool::Bounds {
+        max_connections: config.database_max_connections,
+        acquire_timeout: config.database_acquire_timeout,
+        statement_timeout: config.database_statement_timeout,
+    };
+    let pool = pool::lazy(database.options.clone(), &bounds);
     let shutdown = Shutdown::default();
     let writes = TaskTracker::new();
     let (app, _) = app::build(AppState {
         pool: pool.clone(),
+        probe: pool::probe(database.options.clone(), &bounds),
         limits: Limits {
             request_timeout: config.request_timeout,
             max_body: config.max_body_bytes,
+            hosts: config.allowed_hosts.into(),
             writes: writes.clone(),
             shutdown: shutdown.clone(),
         },
     });
-    let address = listeners[0].local_addr()?;
-    println!("API         http://{address}/api/v1");
-    println!("Swagger UI  http://{address}/swagger-ui/");
-    println!("Data        {}", database.place);
+    greet(&listeners, &database)?;
 
     let bounds = server::Bounds {
         max_connections: config.max_client_connections,
@@ -64,24 +67,40 @@ pub async fn run() -> Result<(), Error> {
         grace: config.shutdown_grace,
     };
     let serving = server::serve(listeners, app, bounds, shutdown.clone(), writes);
-    tokio::pin!(serving);
-    tokio::select! {
-        () = &mut serving => {}
-        () = signals.next() => shutdown.begin(),
-    }
     let stopping = async {
-        serving.await;
-        // What is still out is cut off with the process.
-        tokio::time::timeout(Duration::from_secs(1), pool.close())
-            .await
-            .ok();
-        database.close().await;
+        signals.next().await;
+        shutdown.announce();
+        let delay = config.shutdown_delay;
+        if delay.is_zero() || tokio::time::timeout(delay, signals.next()).await.is_err() {
+            shutdown.begin();
+            signals.next().await;
+        }
     };
     tokio::select! {
-        () = stopping => tracing::info!("stopped"),
+        () = serving => {}
+        () = stopping => {
+            tracing::warn!("stopped by a second signal");
+            return Ok(());
+        }
+    }
+    // What is still out is cut off with the process.
+    tokio::time::timeout(Duration::from_secs(1), pool.close())
+        .await
+        .ok();
+    tokio::select! {
+        () = database.close() => tracing::info!("stopped"),
         () = signals.next() => tracing::warn!("stopped by a second signal"),
     }
     Ok(())
+}
+
+/// Says where everything is.
+fn greet(listeners: &[TcpListener], database: &Database) -> io::Result<()> {
+    let address = listeners[0].local_addr()?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "API         http://{address}/api/v1")?;
+    writeln!(out, "Swagger UI  http://{address}/swagger-ui/")?;
+    writeln!(out, "Data        {}", database.place)
 }
 
 async fn prepare(config: &Config) -> Result<Database, Error> {

@@ -6,6 +6,7 @@ mod settings;
 
 use std::{
     collections::HashMap,
+    fmt,
     net::{IpAddr, SocketAddr, ToSocketAddrs},
     path::PathBuf,
     str::FromStr,
@@ -16,16 +17,16 @@ use sqlx::postgres::PgConnectOptions;
 use tracing_subscriber::EnvFilter;
 
 use settings::{
-    ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, BIND_ADDRESS, DATA_DIR, DATABASE_ACQUIRE_TIMEOUT_SECONDS,
-    DATABASE_MAX_CONNECTIONS, DATABASE_STATEMENT_TIMEOUT_SECONDS, DATABASE_URL,
-    HEADER_TIMEOUT_SECONDS, LOG, LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS,
-    MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, REQUEST_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS,
-    STALL_TIMEOUT_SECONDS,
+    ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, ALLOWED_HOSTS, BIND_ADDRESS, DATA_DIR,
+    DATABASE_ACQUIRE_TIMEOUT_SECONDS, DATABASE_MAX_CONNECTIONS, DATABASE_STATEMENT_TIMEOUT_SECONDS,
+    DATABASE_URL, HEADER_TIMEOUT_SECONDS, LOG, LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS,
+    MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, REQUEST_TIMEOUT_SECONDS, SHUTDOWN_DELAY_SECONDS,
+    SHUTDOWN_GRACE_SECONDS, STALL_TIMEOUT_SECONDS,
 };
 pub use settings::{SETTINGS, Setting, env_example, help};
 
 /// The settings, read and checked.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Config {
     /// None for the embedded server.
     pub database: Option<PgConnectOptions>,
@@ -34,6 +35,8 @@ pub struct Config {
     pub pg_download_url: Option<String>,
     /// Resolved; never empty.
     pub bind_addresses: Vec<SocketAddr>,
+    /// Names by which the service may be called besides those of this machine; none for any name.
+    pub allowed_hosts: Option<Vec<String>>,
     pub database_max_connections: u32,
     pub database_acquire_timeout: Duration,
     pub database_statement_timeout: Duration,
@@ -43,6 +46,7 @@ pub struct Config {
     pub stall_timeout: Duration,
     pub max_body_bytes: usize,
     pub max_client_connections: usize,
+    pub shutdown_delay: Duration,
     pub shutdown_grace: Duration,
     pub log: EnvFilter,
     pub log_json: bool,
@@ -69,6 +73,13 @@ pub enum ConfigError {
          spaces or signs like $ and #"
     )]
     DotEnvLine { line: usize },
+}
+
+/// Says nothing of what it holds, which may be a password.
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config").finish_non_exhaustive()
+    }
 }
 
 impl Config {
@@ -102,12 +113,26 @@ impl Config {
     /// [`ConfigError`], in one line that names the variable.
     pub fn read(variables: &HashMap<String, String>) -> Result<Self, ConfigError> {
         let read = Reader(variables);
-        let config = Self {
+        let bind_addresses = read.required(&BIND_ADDRESS, addresses)?;
+        let on_loopback = bind_addresses
+            .iter()
+            .all(|address| is_loopback(address.ip()));
+        let allowed: bool = read.required(&ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, parse)?;
+        if !on_loopback && !allowed {
+            let address = read.value(&BIND_ADDRESS).unwrap_or_default().to_owned();
+            return Err(ConfigError::PublicWithoutKeys { address });
+        }
+        let allowed_hosts = match read.optional(&ALLOWED_HOSTS, host_names)? {
+            None if on_loopback => Some(Vec::new()),
+            names => names,
+        };
+        Ok(Self {
             database: read.optional(&DATABASE_URL, database)?,
             data_dir: read.required(&DATA_DIR, parse)?,
             pg_bin_dir: read.optional(&PG_BIN_DIR, parse)?,
             pg_download_url: read.optional(&PG_DOWNLOAD_URL, http_url)?,
-            bind_addresses: read.required(&BIND_ADDRESS, addresses)?,
+            bind_addresses,
+            allowed_hosts,
             database_max_connections: read
                 .required(&DATABASE_MAX_CONNECTIONS, |v| within(v, 1, 1000))?,
             database_acquire_timeout: read.required(&DATABASE_ACQUIRE_TIMEOUT_SECONDS, seconds)?,
@@ -120,21 +145,13 @@ impl Config {
             max_body_bytes: read.required(&MAX_BODY_BYTES, |v| within(v, 1024, 1 << 30))?,
             max_client_connections: read
                 .required(&MAX_CLIENT_CONNECTIONS, |v| within(v, 1, 1_000_000))?,
+            shutdown_delay: read.required(&SHUTDOWN_DELAY_SECONDS, |v| {
+                within(v, 0, 3600).map(Duration::from_secs)
+            })?,
             shutdown_grace: read.required(&SHUTDOWN_GRACE_SECONDS, seconds)?,
             log: read.required(&LOG, |value| EnvFilter::builder().parse(value).ok())?,
             log_json: read.required(&LOG_FORMAT, log_format)? == "json",
-        };
-        let allowed: bool = read.required(&ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, parse)?;
-        if !allowed
-            && !config
-                .bind_addresses
-                .iter()
-                .all(|address| is_loopback(address.ip()))
-        {
-            let address = read.value(&BIND_ADDRESS).unwrap_or_default().to_owned();
-            return Err(ConfigError::PublicWithoutKeys { address });
-        }
-        Ok(config)
+        })
     }
 }
 
@@ -245,6 +262,15 @@ fn addresses(value: &str) -> Option<Vec<SocketAddr>> {
     (!addresses.is_empty()).then_some(addresses)
 }
 
+fn host_names(value: &str) -> Option<Vec<String>> {
+    let names: Vec<_> = value
+        .split(',')
+        .map(|name| name.trim().to_owned())
+        .collect();
+    let is_name = |name: &String| !name.is_empty() && !name.contains([':', '/', ' ', '*']);
+    names.iter().all(is_name).then_some(names)
+}
+
 fn log_format(value: &str) -> Option<String> {
     ["text", "json"].contains(&value).then(|| value.to_owned())
 }
@@ -306,6 +332,28 @@ mod tests {
             let message = read(name, value).expect_err(value).to_string();
             assert!(message.starts_with(name), "{message}");
             assert!(!message.contains("secret"), "{message}");
+        }
+    }
+
+    #[test]
+    fn only_names_of_this_machine_are_known_on_loopback_and_all_beyond_it() {
+        let allowed = |name, value| read(name, value).map(|config| config.allowed_hosts);
+        assert_eq!(allowed("LOG", "info").expect("defaults"), Some(vec![]));
+        let named = allowed("ALLOWED_HOSTS", "a.example, b.example").expect("names");
+        assert_eq!(
+            named,
+            Some(vec!["a.example".to_owned(), "b.example".to_owned()])
+        );
+        let public = HashMap::from([
+            ("BIND_ADDRESS".to_owned(), "0.0.0.0:80".to_owned()),
+            (
+                "ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS".to_owned(),
+                "true".to_owned(),
+            ),
+        ]);
+        assert_eq!(Config::read(&public).expect("public").allowed_hosts, None);
+        for value in ["a.example:80", "http://a.example", "a.example,,", "*"] {
+            assert!(read("ALLOWED_HOSTS", value).is_err(), "{value}");
         }
     }
 

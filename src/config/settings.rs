@@ -57,6 +57,13 @@ pub(super) const BIND_ADDRESS: Setting = setting(
     "an address and a port such as 127.0.0.1:8080, [::1]:8080 or localhost:8080",
     "Where to listen. Port 0 takes a free one.",
 );
+pub(super) const ALLOWED_HOSTS: Setting = setting(
+    "ALLOWED_HOSTS",
+    "",
+    "names without ports, separated by commas, such as mail.example.org",
+    "Names by which the service may be called, besides those of this machine; a proxy may pass one on. \
+     Without it, on loopback those of this machine alone, beyond it any.",
+);
 pub(super) const ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS: Setting = setting(
     "ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS",
     "false",
@@ -67,7 +74,7 @@ pub(super) const DATABASE_MAX_CONNECTIONS: Setting = setting(
     "DATABASE_MAX_CONNECTIONS",
     "10",
     "a whole number from 1 to 1000",
-    "Connections to Postgres at the most.",
+    "Connections to Postgres at the most, besides one for /readyz.",
 );
 pub(super) const DATABASE_ACQUIRE_TIMEOUT_SECONDS: Setting = setting(
     "DATABASE_ACQUIRE_TIMEOUT_SECONDS",
@@ -89,7 +96,7 @@ pub(super) const MIGRATE_ON_START: Setting = setting(
 );
 pub(super) const REQUEST_TIMEOUT_SECONDS: Setting = setting(
     "REQUEST_TIMEOUT_SECONDS",
-    "30",
+    "20",
     "a whole number from 1 to 3600",
     "How long a request may take, its body included.",
 );
@@ -117,11 +124,18 @@ pub(super) const MAX_CLIENT_CONNECTIONS: Setting = setting(
     "a whole number from 1 to 1000000",
     "Connections from clients at the most; more wait.",
 );
+pub(super) const SHUTDOWN_DELAY_SECONDS: Setting = setting(
+    "SHUTDOWN_DELAY_SECONDS",
+    "0",
+    "a whole number from 0 to 3600",
+    "How long everything is still served after SIGTERM or SIGINT while /readyz fails already, for a \
+     load balancer to notice.",
+);
 pub(super) const SHUTDOWN_GRACE_SECONDS: Setting = setting(
     "SHUTDOWN_GRACE_SECONDS",
-    "20",
+    "25",
     "a whole number from 1 to 3600",
-    "How long running requests may take to finish after SIGTERM or SIGINT.",
+    "How long running requests may take to finish once the service takes no new ones.",
 );
 pub(super) const LOG: Setting = setting(
     "LOG",
@@ -132,12 +146,13 @@ pub(super) const LOG: Setting = setting(
 pub(super) const LOG_FORMAT: Setting = setting("LOG_FORMAT", "text", "text or json", "How to log.");
 
 /// All settings, in the order in which they are documented.
-pub const SETTINGS: [&Setting; 18] = [
+pub const SETTINGS: [&Setting; 20] = [
     &DATABASE_URL,
     &DATA_DIR,
     &PG_BIN_DIR,
     &PG_DOWNLOAD_URL,
     &BIND_ADDRESS,
+    &ALLOWED_HOSTS,
     &ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS,
     &DATABASE_MAX_CONNECTIONS,
     &DATABASE_ACQUIRE_TIMEOUT_SECONDS,
@@ -148,6 +163,7 @@ pub const SETTINGS: [&Setting; 18] = [
     &STALL_TIMEOUT_SECONDS,
     &MAX_BODY_BYTES,
     &MAX_CLIENT_CONNECTIONS,
+    &SHUTDOWN_DELAY_SECONDS,
     &SHUTDOWN_GRACE_SECONDS,
     &LOG,
     &LOG_FORMAT,

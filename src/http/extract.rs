@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use axum::{
-    RequestExt,
-    body::Bytes,
     extract::{FromRequest, FromRequestParts, Request},
     http::{HeaderMap, header, request::Parts},
     response::{IntoResponse, Response},
 };
+use http_body_util::BodyExt;
 use percent_encoding::percent_decode_str;
 use serde::{Serialize, de::DeserializeOwned};
 use utoipa::PartialSchema;
@@ -38,10 +37,8 @@ where
             return Err(Code::UnsupportedMediaType.into());
         }
         // The body was read by the layer that bounds it; nothing is waited for here.
-        let bytes: Bytes = request
-            .extract()
-            .await
-            .map_err(|_| Problem::from(Code::RequestTimeout))?;
+        let body = request.into_body().collect().await;
+        let bytes = body.map_err(|_| Code::MalformedJson)?.to_bytes();
         decode::body(&bytes).map(Self)
     }
 }

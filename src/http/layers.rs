@@ -1,12 +1,12 @@
 //! What happens to every request, from the outside in: an id and a log line, the limits of the
 //! header, the body read whole, a deadline, and writes kept from being cancelled.
 
-use std::{panic::AssertUnwindSafe, time::Duration};
+use std::{any::Any, panic::AssertUnwindSafe, time::Duration};
 
 use axum::{
     body::{Body, Bytes, HttpBody},
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Version, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -14,10 +14,10 @@ use futures_util::FutureExt;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
-use tracing::{Instrument, info, info_span};
+use tracing::{Instrument, Span, error, info, info_span};
 use uuid::Uuid;
 
-use super::server::Shutdown;
+use super::{host::Hosts, server::Shutdown};
 use crate::problem::{Code, Problem, render};
 
 /// Bytes of the path and query of a URI.
@@ -37,44 +37,96 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// Bytes.
     pub max_body: usize,
+    pub hosts: Hosts,
     /// Writes that go on when their client has left.
     pub writes: TaskTracker,
     pub shutdown: Shutdown,
 }
 
 /// Gives the request an id, answers failures as problem documents, and writes the log line.
-///
-/// The line names the route and not the path, and never the query: those hold ids and addresses.
 pub async fn identify_and_log(request: Request, next: Next) -> Response {
-    let start = Instant::now();
     let id = request_id(&request);
-    let method = request.method().clone();
-    let route = request.extensions().get::<MatchedPath>().cloned();
     let span = info_span!("request", request_id = %id);
-
-    let response = AssertUnwindSafe(next.run(request).instrument(span.clone()))
+    let line = LogLine {
+        span: span.clone(),
+        method: request.method().clone(),
+        route: request.extensions().get::<MatchedPath>().cloned(),
+        start: Instant::now(),
+        answered: false,
+    };
+    let response = AssertUnwindSafe(next.run(request))
         .catch_unwind()
-        .await
-        .unwrap_or_else(|_| Problem::from(Code::InternalError).into_response());
+        .map(|answer| answer.unwrap_or_else(|panic| failed(&*panic).into_response()))
+        .instrument(span)
+        .await;
     let problem = response
         .extensions()
         .get::<Problem>()
         .map(|problem| problem.code.as_str());
     let mut response = render(response, &id);
-
-    info!(
-        parent: &span,
-        %method,
-        route = route.as_ref().map(MatchedPath::as_str),
-        status = response.status().as_u16(),
-        problem,
-        milliseconds = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX),
-        "request"
-    );
+    line.write(response.status(), problem);
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
     response
+}
+
+/// The one line in the log that each request has, also the one whose client leaves before the answer.
+///
+/// It names the route and not the path, and never the query: those hold ids and addresses.
+struct LogLine {
+    span: Span,
+    method: Method,
+    route: Option<MatchedPath>,
+    start: Instant,
+    answered: bool,
+}
+
+impl LogLine {
+    fn write(mut self, status: StatusCode, problem: Option<&str>) {
+        self.answered = true;
+        info!(
+            parent: &self.span,
+            method = %self.method,
+            route = self.route(),
+            status = status.as_u16(),
+            problem,
+            milliseconds = self.milliseconds(),
+            "request"
+        );
+    }
+
+    fn route(&self) -> Option<&str> {
+        self.route.as_ref().map(MatchedPath::as_str)
+    }
+
+    fn milliseconds(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Drop for LogLine {
+    fn drop(&mut self) {
+        if !self.answered {
+            info!(
+                parent: &self.span,
+                method = %self.method,
+                route = self.route(),
+                milliseconds = self.milliseconds(),
+                "the client left before the answer"
+            );
+        }
+    }
+}
+
+/// Says in the log, under the request's id, what a panic said.
+fn failed(panic: &(dyn Any + Send)) -> Problem {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    error!("the request panicked: {}", text.unwrap_or("no text"));
+    Code::InternalError.into()
 }
 
 /// The caller's own id where it is short and plain, so that a log line cannot be forged by it.
@@ -99,6 +151,7 @@ pub async fn bound(State(limits): State<Limits>, request: Request, next: Next) -
 }
 
 async fn run_bounded(limits: &Limits, request: Request, next: Next) -> Result<Response, Problem> {
+    limits.hosts.check(&request)?;
     check_header(&request)?;
     let deadline = Instant::now() + limits.request_timeout;
     if limits.shutdown.is_draining() {
@@ -124,18 +177,16 @@ async fn run_bounded(limits: &Limits, request: Request, next: Next) -> Result<Re
     let write = limits.writes.spawn(next.run(request).in_current_span());
     match timeout_at(deadline, write).await {
         Ok(Ok(response)) => Ok(response),
-        Ok(Err(_panic)) => Err(Code::InternalError.into()),
+        Ok(Err(failure)) => Err(match failure.try_into_panic() {
+            Ok(panic) => failed(&*panic),
+            Err(_cancelled) => Code::InternalError.into(),
+        }),
         Err(_elapsed) => Err(Code::TimedOut.into()),
     }
 }
 
 fn check_header(request: &Request) -> Result<(), Problem> {
     // Two that differ are two requests: one to whoever routes by the first, one to whoever by the last.
-    match request.headers().get_all(header::HOST).iter().count() {
-        1 => {}
-        0 if request.version() < Version::HTTP_11 => {}
-        _ => return Err(Code::InvalidHost.into()),
-    }
     let uri = request
         .uri()
         .path_and_query()

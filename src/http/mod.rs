@@ -5,6 +5,7 @@
 //! - [`cursor`]: opaque positions in a list
 //! - [`page`]: a page of a list
 //! - [`negotiate`]: the form of an answer, chosen by `Accept`
+//! - [`host`]: the names by which the service may be called
 //! - [`layers`]: what happens to every request: id, log line, limits, deadline
 //! - [`strict`]: unknown parameters
 //! - [`server`]: connections, and how they end
@@ -13,6 +14,7 @@
 pub mod cursor;
 pub mod decode;
 pub mod extract;
+pub mod host;
 pub mod layers;
 pub mod negotiate;
 pub mod page;

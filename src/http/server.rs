@@ -25,12 +25,24 @@ const MAX_BUFFER: usize = 64 * 1024;
 /// The end of the service, told to everyone whom it concerns.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown {
+    announced: CancellationToken,
     draining: CancellationToken,
 }
 
 impl Shutdown {
-    /// From now on the service is not ready, and takes no new work.
+    /// From now on the service says that it is not ready, and serves on.
+    pub fn announce(&self) {
+        self.announced.cancel();
+    }
+
+    #[must_use]
+    pub fn is_announced(&self) -> bool {
+        self.announced.is_cancelled()
+    }
+
+    /// From now on the service takes no new work either.
     pub fn begin(&self) {
+        self.announced.cancel();
         self.draining.cancel();
     }
 
@@ -157,15 +169,16 @@ async fn accept(
 ) {
     let accepting = async {
         loop {
-            let Ok(place) = places.clone().acquire_owned().await else {
-                return;
-            };
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     pause_after(&error).await;
                     continue;
                 }
+            };
+            // Behind the accept: a listener to which nobody comes must not keep a place.
+            let Ok(place) = places.clone().acquire_owned().await else {
+                return;
             };
             let connection =
                 serve_connection(stream, app.clone(), bounds.clone(), shutdown.clone());
@@ -202,6 +215,7 @@ async fn pause_after(error: &io::Error) {
 
 async fn serve_connection(stream: TcpStream, app: Router, bounds: Bounds, shutdown: Shutdown) {
     stream.set_nodelay(true).ok();
+    let late = shutdown.is_draining();
     let stream = StallLimited::new(stream, bounds.stall_timeout);
     let service = TowerToHyperService::new(tower::service_fn(move |request: hyper::Request<_>| {
         let mut app = app.clone();
@@ -215,12 +229,12 @@ async fn serve_connection(stream: TcpStream, app: Router, bounds: Bounds, shutdo
         .header_read_timeout(bounds.header_timeout)
         .max_buf_size(MAX_BUFFER)
         // A connection that comes while the service is going gets one answer.
-        .keep_alive(!shutdown.is_draining())
+        .keep_alive(!late)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let result = tokio::select! {
         result = connection.as_mut() => result,
-        () = shutdown.begun(), if !shutdown.is_draining() => {
+        () = shutdown.begun(), if !late => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

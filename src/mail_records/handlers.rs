@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{
     model::{
-        MailRecord, MailRecordFilter, MailRecordInput, MailRecordPath, MailRecordReplacement,
+        ListMailRecords, MailRecord, MailRecordInput, MailRecordPath, MailRecordReplacement,
         MailRecordsPath,
     },
     queries,
@@ -61,7 +61,7 @@ pub(super) async fn create(
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}/mail-records",
     operation_id = "list_mail_records_of_member", tag = "mail-records",
-    params(MailRecordsPath, MailRecordFilter),
+    params(MailRecordsPath, ListMailRecords),
     responses((status = 200, description = "A page of mail records", body = Page<MailRecord>), NoMember)
 )]
 pub(super) async fn list_of_member(
@@ -70,7 +70,7 @@ pub(super) async fn list_of_member(
     Query {
         parameters: filter,
         scope,
-    }: Query<MailRecordFilter>,
+    }: Query<ListMailRecords>,
 ) -> Result<Json<Page<MailRecord>>, Problem> {
     let after = scope.position(filter.cursor.as_ref())?;
     let rows = queries::list_of_member(&pool, member_id, &filter, after)
@@ -87,7 +87,7 @@ pub(super) async fn list_of_member(
 /// whoever has it today.
 #[utoipa::path(
     get, path = "/api/v1/mail-records", operation_id = "list_mail_records", tag = "mail-records",
-    params(MailRecordFilter),
+    params(ListMailRecords),
     responses((status = 200, description = "A page of mail records", body = Page<MailRecord>))
 )]
 pub(super) async fn list_all(
@@ -95,7 +95,7 @@ pub(super) async fn list_all(
     Query {
         parameters: filter,
         scope,
-    }: Query<MailRecordFilter>,
+    }: Query<ListMailRecords>,
 ) -> Result<Json<Page<MailRecord>>, Problem> {
     let after = scope.position(filter.cursor.as_ref())?;
     let rows = queries::list_all(&pool, &filter, after).await?;
@@ -124,7 +124,8 @@ pub(super) async fn read(
 
 /// Replace a mail record
 ///
-/// A field that is not given is set to its default. What became of the mail stays as it is.
+/// A field that is not given is set to its default. To whom the mail went stays as it is where it is not
+/// given, and what became of it stays in any case.
 #[utoipa::path(
     put, path = "/api/v1/members/{member_id}/mail-records/{id}", operation_id = "replace_mail_record",
     tag = "mail-records", params(MailRecordPath), request_body = MailRecordReplacement,

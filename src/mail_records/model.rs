@@ -153,7 +153,8 @@ pub struct MailRecordInput {
     /// Who sends the mail.
     #[serde(default)]
     pub provider: Option<Line<1, 100>>,
-    /// The provider's id of the mail, unique for a member and provider.
+    /// The provider's id of the mail, unique for a member and provider; an unnamed provider
+    /// counts as one.
     #[serde(default)]
     pub provider_message_id: Option<Line<1, 255>>,
     /// The caller's own key, unique among the member's mail records.
@@ -185,7 +186,7 @@ pub struct MailRecordInput {
     "tags": ["card"]
 }))]
 pub struct MailRecordReplacement {
-    /// The member's address where it is not given; required for a member without one.
+    /// The address as it was when the mail was sent; stays as it is where it is not given.
     #[serde(default)]
     pub recipient: Option<EmailAddress>,
     /// The address that the mail was sent from.
@@ -206,7 +207,8 @@ pub struct MailRecordReplacement {
     /// Who sent the mail.
     #[serde(default)]
     pub provider: Option<Line<1, 100>>,
-    /// The provider's id of the mail, unique for a member and provider.
+    /// The provider's id of the mail, unique for a member and provider; an unnamed provider
+    /// counts as one.
     #[serde(default)]
     pub provider_message_id: Option<Line<1, 255>>,
     /// The caller's own key, unique among the member's mail records.
@@ -215,9 +217,9 @@ pub struct MailRecordReplacement {
 }
 
 /// Which mail records a list shows.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct MailRecordFilter {
+pub struct ListMailRecords {
     /// Mail records with this status.
     #[serde(default)]
     pub status: Option<MailStatus>,

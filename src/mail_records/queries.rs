@@ -1,12 +1,10 @@
 //! All SQL on mail records. `Ok(None)` means that the member or the mail record is not there.
 
-use sqlx::{
-    FromRow, PgExecutor, Postgres, QueryBuilder, Row, postgres::PgRow, query, query_scalar,
-};
+use sqlx::{FromRow, PgExecutor, Postgres, QueryBuilder, Row, query, query_scalar};
 use uuid::Uuid;
 
 use super::model::{
-    MailCategory, MailRecord, MailRecordFilter, MailRecordInput, MailRecordReplacement, MailStatus,
+    ListMailRecords, MailCategory, MailRecord, MailRecordInput, MailRecordReplacement, MailStatus,
 };
 use crate::{
     problem::{Code, OnConstraint, Problem, QueryError},
@@ -77,7 +75,7 @@ pub(super) async fn insert(
     )
     .fetch_optional(executor)
     .await;
-    let inserted = name_conflicts(inserted).on_constraint("mail_records_retry_of_fkey", || {
+    let inserted = name_constraints(inserted).on_constraint("mail_records_retry_of_fkey", || {
         let detail = "This member has no mail record with that id.";
         Problem::invalid_field("retry_of", "mail_record_not_found", detail)
     });
@@ -121,12 +119,12 @@ pub(super) async fn update(
 ) -> Result<Option<MailRecord>, Problem> {
     let updated = query_mail_record!(
         "UPDATE mail_records r
-         SET recipient = coalesce($3, m.email), recipient_folded = coalesce($4, m.email_folded),
+         SET recipient = coalesce($3, r.recipient),
+             recipient_folded = coalesce($4, r.recipient_folded),
              sender = $5, subject = $6, category = $7, tags = $8, metadata = $9, message_id = $10,
              provider = $11, provider_message_id = $12, external_id = $13, updated_at = now(),
              version = r.version + 1
-         FROM members m
-         WHERE m.id = $1 AND r.member_id = $1 AND r.id = $2
+         WHERE r.member_id = $1 AND r.id = $2
          RETURNING",
         "",
         member_id,
@@ -145,10 +143,10 @@ pub(super) async fn update(
     )
     .fetch_optional(executor)
     .await;
-    Ok(name_conflicts(updated)?)
+    Ok(name_constraints(updated)?)
 }
 
-fn name_conflicts<T>(result: sqlx::Result<T>) -> Result<T, QueryError> {
+fn name_constraints<T>(result: sqlx::Result<T>) -> Result<T, QueryError> {
     result
         .on_constraint("mail_records_external_id_key", || {
             Code::ExternalIdTaken.into()
@@ -177,13 +175,22 @@ pub(super) async fn delete(
     Ok(deleted.rows_affected() > 0)
 }
 
+/// By name and not by `*`: a column that a later version adds must not change what a statement, once
+/// prepared, answers.
+const COLUMNS: &str = "r.id, r.member_id, r.recipient, r.sender, r.subject, r.category, r.tags, \
+                       r.metadata, r.message_id, r.provider, r.provider_message_id, r.external_id, \
+                       r.retry_of, r.status, r.status_at, r.status_reason, r.created_at, r.updated_at, \
+                       r.version";
+
 pub(super) async fn list_all(
     executor: impl PgExecutor<'_>,
-    filter: &MailRecordFilter,
+    filter: &ListMailRecords,
     after: Option<Uuid>,
 ) -> sqlx::Result<Vec<MailRecord>> {
-    let mut query = QueryBuilder::new("SELECT * FROM mail_records r WHERE true");
-    select_rows(&mut query, filter, after);
+    let mut query = QueryBuilder::new("SELECT ");
+    query.push(COLUMNS).push(" FROM mail_records r WHERE true");
+    push_filters(&mut query, filter, after);
+    push_order(&mut query, filter.limit.and_one());
     query.build_query_as().fetch_all(executor).await
 }
 
@@ -191,61 +198,56 @@ pub(super) async fn list_all(
 pub(super) async fn list_of_member(
     executor: impl PgExecutor<'_>,
     member_id: Uuid,
-    filter: &MailRecordFilter,
+    filter: &ListMailRecords,
     after: Option<Uuid>,
 ) -> sqlx::Result<Option<Vec<MailRecord>>> {
-    let mut query = QueryBuilder::new(
-        "SELECT r.* FROM members m LEFT JOIN LATERAL (
-             SELECT * FROM mail_records r WHERE r.member_id = m.id",
-    );
-    select_rows(&mut query, filter, after);
-    query
-        .push(") r ON true WHERE m.id = ")
-        .push_bind(member_id)
-        .push(" ORDER BY r.id DESC");
-    records_if_member(&query.build().fetch_all(executor).await?)
+    of_member(executor, member_id, filter, after, filter.limit.and_one()).await
 }
 
 /// The newest mail records of a member; none if there is no such member.
 pub async fn newest_of_member(
     executor: impl PgExecutor<'_>,
     member_id: Uuid,
-    limit: i64,
+    rows: i64,
 ) -> sqlx::Result<Option<Vec<MailRecord>>> {
-    let rows = sqlx::query(
-        "SELECT r.* FROM members m LEFT JOIN LATERAL (
-             SELECT * FROM mail_records r WHERE r.member_id = m.id ORDER BY r.id DESC LIMIT $2
-         ) r ON true
-         WHERE m.id = $1
-         ORDER BY r.id DESC",
-    )
-    .bind(member_id)
-    .bind(limit)
-    .fetch_all(executor)
-    .await?;
-    records_if_member(&rows)
+    of_member(executor, member_id, &ListMailRecords::default(), None, rows).await
 }
 
-/// Reads rows of members outer-joined with their mail records.
-///
-/// The member is in the statement so that one snapshot tells both: no row means no member, a row
-/// of nulls means a member with no mail. Asked for apart, a member deleted in between would look
-/// like one with an emptied history.
-fn records_if_member(rows: &[PgRow]) -> sqlx::Result<Option<Vec<MailRecord>>> {
+/// The member is in the statement so that one snapshot tells both: no row means no member, a row of
+/// nulls means a member with no mail. Asked for apart, a member deleted in between would look like one
+/// with an emptied history.
+async fn of_member(
+    executor: impl PgExecutor<'_>,
+    member_id: Uuid,
+    filter: &ListMailRecords,
+    after: Option<Uuid>,
+    rows: i64,
+) -> sqlx::Result<Option<Vec<MailRecord>>> {
+    let mut query = QueryBuilder::new("SELECT r.* FROM members m LEFT JOIN LATERAL (SELECT ");
+    query
+        .push(COLUMNS)
+        .push(" FROM mail_records r WHERE r.member_id = m.id");
+    push_filters(&mut query, filter, after);
+    push_order(&mut query, rows);
+    query
+        .push(") r ON true WHERE m.id = ")
+        .push_bind(member_id)
+        .push(" ORDER BY r.id DESC");
+    let rows = query.build().fetch_all(executor).await?;
     if rows.is_empty() {
         return Ok(None);
     }
     let mut records = Vec::with_capacity(rows.len());
     for row in rows {
         if row.try_get::<Option<Uuid>, _>("id")?.is_some() {
-            records.push(MailRecord::from_row(row)?);
+            records.push(MailRecord::from_row(&row)?);
         }
     }
     Ok(Some(records))
 }
 
-/// The filters and the order that both lists share, on the table as `r`.
-fn select_rows(query: &mut QueryBuilder<Postgres>, filter: &MailRecordFilter, after: Option<Uuid>) {
+/// The filters that both lists share, on the table as `r`.
+fn push_filters(query: &mut QueryBuilder<Postgres>, filter: &ListMailRecords, after: Option<Uuid>) {
     if let Some(id) = after {
         query.push(" AND r.id < ").push_bind(id);
     }
@@ -266,7 +268,8 @@ fn select_rows(query: &mut QueryBuilder<Postgres>, filter: &MailRecordFilter, af
     if let Some(to) = filter.created_to {
         query.push(" AND r.created_at < ").push_bind(to);
     }
-    query
-        .push(" ORDER BY r.id DESC LIMIT ")
-        .push_bind(filter.limit.and_one());
+}
+
+fn push_order(query: &mut QueryBuilder<Postgres>, rows: i64) {
+    query.push(" ORDER BY r.id DESC LIMIT ").push_bind(rows);
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{
     model::{
-        Member, MemberFilter, MemberInput, MemberPath, MemberWithMailRecords, NewestMailRecords,
+        ListMembers, Member, MemberInput, MemberPath, MemberWithMailRecords, NewestMailRecords,
     },
     queries,
 };
@@ -56,7 +56,7 @@ pub(super) async fn create(
 /// twice or left out, whatever is added meanwhile.
 #[utoipa::path(
     get, path = "/api/v1/members", operation_id = "list_members", tag = "members",
-    params(MemberFilter),
+    params(ListMembers),
     responses((status = 200, description = "A page of members", body = Page<Member>))
 )]
 pub(super) async fn list(
@@ -64,7 +64,7 @@ pub(super) async fn list(
     Query {
         parameters: filter,
         scope,
-    }: Query<MemberFilter>,
+    }: Query<ListMembers>,
 ) -> Result<Json<Page<Member>>, Problem> {
     let after = scope.position(filter.cursor.as_ref())?;
     let rows = queries::list(&pool, &filter, after).await?;
@@ -93,7 +93,7 @@ pub(super) async fn read(
 
 /// Replace a member
 ///
-/// A field that is not given is set to its default.
+/// A field that is not given is set to its default; only `joined` stays as it is.
 #[utoipa::path(
     put, path = "/api/v1/members/{member_id}", operation_id = "replace_member", tag = "members",
     params(MemberPath), request_body = MemberInput,

@@ -95,7 +95,8 @@ pub struct MemberInput {
     /// Date of birth.
     #[serde(default)]
     pub birth: Option<Date>,
-    /// The day on which the membership began; today (UTC) where it is not given.
+    /// The day on which the membership began. Where it is not given, today (UTC) for a new member, and
+    /// the day that stands for one who is replaced.
     #[serde(default)]
     pub joined: Option<Date>,
     /// `active` where it is not given.
@@ -111,7 +112,7 @@ pub struct MemberInput {
 /// Which members a list shows.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct MemberFilter {
+pub struct ListMembers {
     /// Members with this status.
     #[serde(default)]
     pub status: Option<MemberStatus>,

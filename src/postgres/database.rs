@@ -41,7 +41,6 @@ pub enum Error {
 }
 
 /// A Postgres that answers: the one of `DATABASE_URL`, or an embedded one.
-#[derive(Debug)]
 pub struct Database {
     pub options: PgConnectOptions,
     /// For people; without a password.

@@ -75,6 +75,16 @@ pub fn lazy(options: PgConnectOptions, bounds: &Bounds) -> PgPool {
         .connect_lazy_with(options)
 }
 
+/// Makes a pool of one connection, to ask whether the server is there while the other is in use.
+#[must_use]
+pub fn probe(options: PgConnectOptions, bounds: &Bounds) -> PgPool {
+    let one = Bounds {
+        max_connections: 1,
+        ..bounds.clone()
+    };
+    lazy(options, &one)
+}
+
 /// When a connection was last found broken.
 #[derive(Debug, Clone, Default)]
 struct Doubt(Arc<Mutex<Option<Instant>>>);

@@ -2,35 +2,6 @@
 
 use axum::http::StatusCode;
 
-/// What went wrong, by its stable code.
-///
-/// The code is the contract: status, title and `type` URI follow from it, so that the answer, the
-/// document and the log cannot disagree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Code {
-    MalformedJson,
-    InvalidParameter,
-    InvalidHost,
-    RouteNotFound,
-    MemberNotFound,
-    MailRecordNotFound,
-    MethodNotAllowed,
-    RequestTimeout,
-    EmailTaken,
-    ExternalIdTaken,
-    ProviderMessageIdTaken,
-    ContentTooLarge,
-    UriTooLong,
-    UnsupportedMediaType,
-    InvalidBody,
-    HeaderFieldsTooLarge,
-    InternalError,
-    DatabaseUnavailable,
-    TimedOut,
-    NotReady,
-    ShuttingDown,
-}
-
 /// One row of the catalogue.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
@@ -43,170 +14,173 @@ pub struct Entry {
     pub advice: &'static str,
 }
 
-impl Code {
-    pub const ALL: [Self; 21] = [
-        Self::MalformedJson,
-        Self::InvalidParameter,
-        Self::InvalidHost,
-        Self::RouteNotFound,
-        Self::MemberNotFound,
-        Self::MailRecordNotFound,
-        Self::MethodNotAllowed,
-        Self::RequestTimeout,
-        Self::EmailTaken,
-        Self::ExternalIdTaken,
-        Self::ProviderMessageIdTaken,
-        Self::ContentTooLarge,
-        Self::UriTooLong,
-        Self::UnsupportedMediaType,
-        Self::InvalidBody,
-        Self::HeaderFieldsTooLarge,
-        Self::InternalError,
-        Self::DatabaseUnavailable,
-        Self::TimedOut,
-        Self::NotReady,
-        Self::ShuttingDown,
-    ];
-
-    #[must_use]
-    #[expect(clippy::too_many_lines, reason = "a row for each problem")]
-    pub const fn entry(self) -> Entry {
-        let (status, code, title, advice) = match self {
-            Self::MalformedJson => (
-                StatusCode::BAD_REQUEST,
-                "malformed_json",
-                "The body is not JSON",
-                "Send one JSON document in UTF-8 (RFC 8259).",
-            ),
-            Self::InvalidParameter => (
-                StatusCode::BAD_REQUEST,
-                "invalid_parameter",
-                "A parameter is not valid",
-                "Correct the parameters that `errors` names.",
-            ),
-            Self::InvalidHost => (
-                StatusCode::BAD_REQUEST,
-                "invalid_host",
-                "The request does not name its host",
-                "Send one Host header field (RFC 9112, section 3.2).",
-            ),
-            Self::RouteNotFound => (
-                StatusCode::NOT_FOUND,
-                "route_not_found",
-                "There is nothing at this path",
-                "The paths of this service are listed in /api-docs/openapi.json.",
-            ),
-            Self::MemberNotFound => (
-                StatusCode::NOT_FOUND,
-                "member_not_found",
-                "There is no such member",
-                "The member does not exist, or no longer does.",
-            ),
-            Self::MailRecordNotFound => (
-                StatusCode::NOT_FOUND,
-                "mail_record_not_found",
-                "There is no such mail record",
-                "This member has no mail record with that id.",
-            ),
-            Self::MethodNotAllowed => (
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method_not_allowed",
-                "The method is not allowed here",
-                "Use one of the methods in the Allow header.",
-            ),
-            Self::RequestTimeout => (
-                StatusCode::REQUEST_TIMEOUT,
-                "request_timeout",
-                "The request took too long to arrive",
-                "Nothing was done; send the whole body in one go.",
-            ),
-            Self::EmailTaken => (
-                StatusCode::CONFLICT,
-                "email_taken",
-                "Another member has this e-mail address",
-                "Addresses are compared without regard to case; use another one, or that member.",
-            ),
-            Self::ExternalIdTaken => (
-                StatusCode::CONFLICT,
-                "external_id_taken",
-                "The external id is taken",
-                "Use another external_id, or the resource that has it.",
-            ),
-            Self::ProviderMessageIdTaken => (
-                StatusCode::CONFLICT,
-                "provider_message_id_taken",
-                "The provider's message id is taken",
-                "This member has a mail record with that provider and provider_message_id.",
-            ),
-            Self::ContentTooLarge => (
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "content_too_large",
-                "The body is too large",
-                "Nothing was done; send less at a time.",
-            ),
-            Self::UriTooLong => (
-                StatusCode::URI_TOO_LONG,
-                "uri_too_long",
-                "The URI is too long",
-                "Shorten the path or the query.",
-            ),
-            Self::UnsupportedMediaType => (
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "unsupported_media_type",
-                "The body's media type is not supported",
-                "Send the body with Content-Type: application/json.",
-            ),
-            Self::InvalidBody => (
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "invalid_body",
-                "The body is not valid",
-                "Correct the fields that `errors` names.",
-            ),
-            Self::HeaderFieldsTooLarge => (
-                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-                "header_fields_too_large",
-                "The request header is too large",
-                "Send fewer or shorter header fields.",
-            ),
-            Self::InternalError => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "internal_error",
-                "The service failed",
-                "This is a fault of the service; its log has more under the request id.",
-            ),
-            Self::DatabaseUnavailable => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "database_unavailable",
-                "The database does not answer",
-                "Try again after Retry-After.",
-            ),
-            Self::TimedOut => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "timed_out",
-                "The request took too long",
-                "Try again after Retry-After; a write may have been done all the same, so read first.",
-            ),
-            Self::NotReady => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "not_ready",
-                "The service is not ready",
-                "Send requests to another instance, or try again after Retry-After.",
-            ),
-            Self::ShuttingDown => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "shutting_down",
-                "The service is shutting down",
-                "Nothing was done; send the request again, it reaches another instance or the next.",
-            ),
-        };
-        Entry {
-            status,
-            code,
-            title,
-            advice,
+/// Makes the code, the list of all codes and their entries from one table, so that none can be left
+/// out of another.
+macro_rules! catalogue {
+    ($($name:ident = ($status:ident, $code:literal, $title:literal, $advice:literal $(,)?);)+) => {
+        /// What went wrong, by its stable code.
+        ///
+        /// The code is the contract: status, title and `type` URI follow from it, so that the answer,
+        /// the document and the log cannot disagree.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Code {
+            $($name,)+
         }
-    }
 
+        impl Code {
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            #[must_use]
+            pub const fn entry(self) -> Entry {
+                match self {
+                    $(Self::$name => Entry {
+                        status: StatusCode::$status,
+                        code: $code,
+                        title: $title,
+                        advice: $advice,
+                    },)+
+                }
+            }
+        }
+    };
+}
+
+catalogue! {
+    MalformedJson = (
+        BAD_REQUEST,
+        "malformed_json",
+        "The body is not JSON",
+        "Send one JSON document in UTF-8 (RFC 8259).",
+    );
+    InvalidParameter = (
+        BAD_REQUEST,
+        "invalid_parameter",
+        "A parameter is not valid",
+        "Correct the parameters that `errors` names.",
+    );
+    InvalidHost = (
+        BAD_REQUEST,
+        "invalid_host",
+        "The request does not name its host",
+        "Send one Host header field (RFC 9112, section 3.2).",
+    );
+    UnknownHost = (
+        MISDIRECTED_REQUEST,
+        "unknown_host",
+        "This service is not called by that name",
+        "Call it by a name of its machine, or by one that its setting ALLOWED_HOSTS has.",
+    );
+    RouteNotFound = (
+        NOT_FOUND,
+        "route_not_found",
+        "There is nothing at this path",
+        "The paths of this service are listed in /api-docs/openapi.json.",
+    );
+    MemberNotFound = (
+        NOT_FOUND,
+        "member_not_found",
+        "There is no such member",
+        "The member does not exist, or no longer does.",
+    );
+    MailRecordNotFound = (
+        NOT_FOUND,
+        "mail_record_not_found",
+        "There is no such mail record",
+        "This member has no mail record with that id.",
+    );
+    MethodNotAllowed = (
+        METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        "The method is not allowed here",
+        "Use one of the methods in the Allow header.",
+    );
+    RequestTimeout = (
+        REQUEST_TIMEOUT,
+        "request_timeout",
+        "The request took too long to arrive",
+        "Nothing was done; send the whole body in one go.",
+    );
+    EmailTaken = (
+        CONFLICT,
+        "email_taken",
+        "Another member has this e-mail address",
+        "Addresses are compared without regard to case; use another one, or that member.",
+    );
+    ExternalIdTaken = (
+        CONFLICT,
+        "external_id_taken",
+        "The external id is taken",
+        "Use another external_id, or the resource that has it.",
+    );
+    ProviderMessageIdTaken = (
+        CONFLICT,
+        "provider_message_id_taken",
+        "The provider's message id is taken",
+        "This member has a mail record with that provider and provider_message_id.",
+    );
+    ContentTooLarge = (
+        PAYLOAD_TOO_LARGE,
+        "content_too_large",
+        "The body is too large",
+        "Nothing was done; send less at a time.",
+    );
+    UriTooLong = (
+        URI_TOO_LONG,
+        "uri_too_long",
+        "The URI is too long",
+        "Shorten the path or the query.",
+    );
+    UnsupportedMediaType = (
+        UNSUPPORTED_MEDIA_TYPE,
+        "unsupported_media_type",
+        "The body's media type is not supported",
+        "Send the body with Content-Type: application/json.",
+    );
+    InvalidBody = (
+        UNPROCESSABLE_ENTITY,
+        "invalid_body",
+        "The body is not valid",
+        "Correct the fields that `errors` names.",
+    );
+    HeaderFieldsTooLarge = (
+        REQUEST_HEADER_FIELDS_TOO_LARGE,
+        "header_fields_too_large",
+        "The request header is too large",
+        "Send fewer or shorter header fields.",
+    );
+    InternalError = (
+        INTERNAL_SERVER_ERROR,
+        "internal_error",
+        "The service failed",
+        "This is a fault of the service; its log has more under the request id.",
+    );
+    DatabaseUnavailable = (
+        SERVICE_UNAVAILABLE,
+        "database_unavailable",
+        "The database does not answer",
+        "Try again after Retry-After.",
+    );
+    TimedOut = (
+        SERVICE_UNAVAILABLE,
+        "timed_out",
+        "The request took too long",
+        "Try again after Retry-After; a write may have been done all the same, so read first.",
+    );
+    NotReady = (
+        SERVICE_UNAVAILABLE,
+        "not_ready",
+        "The service is not ready",
+        "Send requests to another instance, or try again after Retry-After.",
+    );
+    ShuttingDown = (
+        SERVICE_UNAVAILABLE,
+        "shutting_down",
+        "The service is shutting down",
+        "Nothing was done; send the request again, it reaches another instance or the next.",
+    );
+}
+
+impl Code {
     #[must_use]
     pub const fn status(self) -> StatusCode {
         self.entry().status

@@ -27,11 +27,11 @@ pub use openapi::{document_problems, responses};
 pub struct FieldError {
     /// JSON pointer into the body, as a URI fragment (RFC 6901, section 6).
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "#/email")]
+    #[schema(nullable = false, example = "#/email")]
     pub pointer: Option<String>,
     /// Name of the query or path parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "limit")]
+    #[schema(nullable = false, example = "limit")]
     pub parameter: Option<String>,
     /// Stable code of what is wrong: `required`, `unknown`, `repeated`, `invalid`, or a code of the
     /// parameter's own.

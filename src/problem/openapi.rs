@@ -102,7 +102,7 @@ pub fn document_problems(openapi: &mut OpenApi) {
     }
     // That one is answered where there is no operation to show it.
     let unlisted = Code::MethodNotAllowed;
-    for code in Code::ALL.into_iter().filter(|code| *code != unlisted) {
+    for code in Code::ALL.iter().copied().filter(|code| *code != unlisted) {
         let example = RefOr::T(example(code));
         components
             .examples
@@ -161,6 +161,7 @@ fn codes_of_parts(operation: &Operation, writes: bool) -> Vec<Code> {
     let mut codes = vec![
         Code::InvalidParameter,
         Code::InvalidHost,
+        Code::UnknownHost,
         Code::UriTooLong,
         Code::HeaderFieldsTooLarge,
         Code::InternalError,

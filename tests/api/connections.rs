@@ -2,9 +2,11 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use axum::{Router, routing::get};
 use futures_util::future::join_all;
-use member_mail::http::server;
+use member_mail::http::server::{self, Shutdown};
 use serde_json::{Value, json};
+use tokio_util::task::TaskTracker;
 
 use crate::kit::{App, Settings, Wire, wait::until};
 
@@ -255,6 +257,25 @@ async fn connections_above_the_limit_wait_for_their_turn() {
         app.get("/livez").await.status == 200
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_listener_to_which_nobody_comes_takes_no_place() {
+    let any = addresses(["127.0.0.1:0", "127.0.0.2:0"]);
+    let listeners = server::bind(&any).await.expect("two listeners");
+    let second = listeners[1].local_addr().expect("its address");
+    let bounds = server::Bounds {
+        max_connections: 1,
+        header_timeout: Duration::from_secs(20),
+        stall_timeout: Duration::from_secs(20),
+        grace: Duration::from_secs(20),
+    };
+    let app = Router::new().route("/", get(async || "here"));
+    let (shutdown, writes) = (Shutdown::default(), TaskTracker::new());
+    tokio::spawn(server::serve(listeners, app, bounds, shutdown, writes));
+    let mut wire = Wire::connect(second).await;
+    wire.send("GET / HTTP/1.1\r\nHost: here\r\n\r\n").await;
+    assert_eq!(wire.reply().await.expect("an answer").status, 200);
 }
 
 fn addresses<const N: usize>(addresses: [&str; N]) -> [SocketAddr; N] {

@@ -52,6 +52,22 @@ async fn a_body_that_is_too_large_is_answered_with_413() {
 }
 
 #[tokio::test]
+async fn the_largest_body_is_the_one_of_the_setting() {
+    let settings = Settings {
+        max_body: 4 * MAX_BODY,
+        ..Settings::default()
+    };
+    let app = App::start_with(settings).await;
+    let ann = Subject::create(&app).await;
+    for operation in writing_operations() {
+        let request = operation.request(&app, &ann);
+        let request = request.header("content-type", "application/json");
+        let answer = request.body(body_of(&operation, 3 * MAX_BODY)).send().await;
+        assert!(answer.status.is_success(), "{}", answer.text);
+    }
+}
+
+#[tokio::test]
 async fn a_body_that_is_not_wanted_is_bounded_too() {
     let app = start().await;
     let ann = Subject::create(&app).await;

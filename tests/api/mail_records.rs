@@ -94,11 +94,42 @@ async fn a_member_without_an_address_needs_a_recipient() {
         )
         .await
         .created();
-    let refused = app.put(&record, json!({"subject": "Hi"})).await;
-    assert_eq!(
-        refused.error_at(422, "invalid_body", "#/recipient"),
-        "required"
-    );
+    let replaced = app.put(&record, json!({"subject": "Ho"})).await.expect(200);
+    assert_eq!(replaced.body["recipient"], "ann@example.org");
+}
+
+#[tokio::test]
+async fn a_replaced_mail_record_went_to_whom_it_went() {
+    let app = App::start().await;
+    let ann = app.member("ann").await;
+    let record = app.mail_record(&ann, "Hi").await;
+    app.put(&ann, json!({"name": "Ann", "email": "new@example.org"}))
+        .await
+        .expect(200);
+
+    let replaced = app.put(&record, json!({"subject": "Ho"})).await.expect(200);
+    assert_eq!(replaced.body["recipient"], "ann@example.org");
+    let corrected = json!({"subject": "Ho", "recipient": "Other@example.org"});
+    app.put(&record, corrected).await.expect(200);
+    let found = app
+        .get("/api/v1/mail-records?recipient=other@example.org")
+        .await
+        .expect(200);
+    assert_eq!(found.ids().len(), 1);
+}
+
+#[tokio::test]
+async fn the_ids_of_an_unnamed_provider_are_unique_too() {
+    let app = App::start().await;
+    let path = format!("{}/mail-records", app.member("ann").await);
+    let body = json!({"subject": "Hi", "provider_message_id": "p"});
+    app.post(&path, body.clone()).await.created();
+    app.post(&path, body)
+        .await
+        .problem(409, "provider_message_id_taken");
+    for _ in 0..2 {
+        app.post(&path, json!({"subject": "Hi"})).await.created();
+    }
 }
 
 #[tokio::test]

@@ -75,6 +75,17 @@ async fn replacing_a_member_sets_what_is_not_given_to_its_default() {
 }
 
 #[tokio::test]
+async fn replacing_a_member_keeps_the_day_of_joining_unless_another_is_given() {
+    let app = App::start().await;
+    let ann = app
+        .post(MEMBERS, json!({"name": "Ann", "joined": "2001-02-03"}))
+        .await
+        .created();
+    let replaced = app.put(&ann, json!({"name": "Ann Lee"})).await.expect(200);
+    assert_eq!(replaced.body["joined"], "2001-02-03");
+}
+
+#[tokio::test]
 async fn a_deleted_member_is_gone_with_the_mail() {
     let app = App::start().await;
     let ann = app.member("ann").await;

@@ -3,9 +3,9 @@
 use std::{fs, path::Path};
 
 use member_mail::postgres::migrations::{MIGRATIONS, run};
-use sqlx::PgConnection;
+use sqlx::{AssertSqlSafe, PgConnection};
 
-use crate::kit::database::Database;
+use crate::kit::{App, Settings, database::Database};
 
 /// Columns, constraints and indexes, each as Postgres writes it.
 async fn schema(sql: &mut PgConnection) -> Vec<String> {
@@ -38,6 +38,52 @@ async fn what_goes_up_comes_down_and_goes_up_again() {
 
     run(&database.options).await.expect("up");
     assert_eq!(schema(&mut sql).await, first);
+}
+
+#[tokio::test]
+async fn a_migration_of_a_later_version_is_left_alone() {
+    let app = App::start().await;
+    sqlx::query(
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+         VALUES (999999, 'later', true, '', 0)",
+    )
+    .execute(&app.pool)
+    .await
+    .expect("a later version");
+    run(&app.database.options).await.expect("nothing to do");
+    app.get("/readyz").await.expect(200);
+}
+
+#[tokio::test]
+async fn statements_that_are_prepared_outlive_a_new_column() {
+    let settings = Settings {
+        connections: 1,
+        ..Settings::default()
+    };
+    let app = App::start_with(settings).await;
+    let ann = app.member("ann").await;
+    app.mail_record(&ann, "Hi").await;
+    let paths = [
+        "/api/v1/members".to_owned(),
+        "/api/v1/mail-records".to_owned(),
+        format!("{ann}/mail-records"),
+        format!("{ann}/with-mail-records"),
+        ann,
+    ];
+    for path in &paths {
+        app.get(path).await.expect(200);
+    }
+    let mut sql = app.sql().await;
+    for table in ["members", "mail_records"] {
+        let add = format!("ALTER TABLE {table} ADD COLUMN later int");
+        sqlx::raw_sql(AssertSqlSafe(add))
+            .execute(&mut sql)
+            .await
+            .expect("a column");
+    }
+    for path in &paths {
+        app.get(path).await.expect(200);
+    }
 }
 
 /// A checksum is taken over a migration's bytes: with other line ends, a database that is in order is

@@ -27,7 +27,13 @@ async fn the_catalogue_has_every_problem_once() {
     let listed = app.get("/problems").await.expect(200).body;
     let listed: Vec<_> = listed["data"].as_array().expect("data").iter().collect();
     let codes: Vec<_> = listed.iter().map(|kind| kind["code"].as_str()).collect();
-    assert_eq!(codes, Code::ALL.map(|code| Some(code.as_str())));
+    assert_eq!(
+        codes,
+        Code::ALL
+            .iter()
+            .map(|code| Some(code.as_str()))
+            .collect::<Vec<_>>()
+    );
     for kind in listed {
         let path = kind["type"].as_str().expect("type");
         assert_eq!(&app.get(path).await.expect(200).body, kind);

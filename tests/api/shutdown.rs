@@ -88,6 +88,16 @@ async fn running_requests_are_answered_and_new_ones_are_sent_elsewhere() {
 }
 
 #[tokio::test]
+async fn an_announced_end_is_told_to_load_balancers_before_anyone_is_refused() {
+    let app = App::start().await;
+    app.shutdown.announce();
+    app.get("/readyz").await.problem(503, "not_ready");
+    app.get("/livez").await.expect(200);
+    app.get("/api/v1/members").await.expect(200);
+    app.member("ann").await;
+}
+
+#[tokio::test]
 async fn a_write_whose_client_left_is_finished_first() {
     let mut app = App::start().await;
     let (ann, mut sql) = locked_member(&app).await;

@@ -117,6 +117,18 @@ async fn a_second_signal_ends_the_service_at_once() {
     folder.until_deserted();
 }
 
+#[test]
+fn a_load_balancer_is_told_before_anyone_is_refused() {
+    let folder = Folder::new();
+    let (process, address) = Process::serve(&folder, &[("SHUTDOWN_DELAY_SECONDS", "3600")]);
+    process.signal("TERM");
+    until("the service is not ready", || says_not_ready(address));
+    assert_eq!(get(address, "/api/v1/members").0, 200);
+    process.signal("TERM");
+    process.output().success();
+    folder.until_deserted();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_grace_period_bounds_the_end() {
     let folder = Folder::new();

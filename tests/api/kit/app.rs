@@ -32,6 +32,7 @@ pub(crate) struct Settings {
     pub(crate) header_timeout: Duration,
     pub(crate) stall_timeout: Duration,
     pub(crate) max_body: usize,
+    pub(crate) allowed_hosts: Option<Vec<String>>,
     pub(crate) client_connections: usize,
     pub(crate) grace: Duration,
 }
@@ -46,6 +47,7 @@ impl Default for Settings {
             header_timeout: Duration::from_secs(20),
             stall_timeout: Duration::from_secs(20),
             max_body: 1024 * 1024,
+            allowed_hosts: None,
             client_connections: 10_000,
             grace: Duration::from_secs(20),
         }
@@ -86,21 +88,21 @@ impl App {
         options: PgConnectOptions,
         settings: Settings,
     ) -> Self {
-        let pool = pool::lazy(
-            options,
-            &pool::Bounds {
-                max_connections: settings.connections,
-                acquire_timeout: settings.acquire_timeout,
-                statement_timeout: settings.statement_timeout,
-            },
-        );
+        let bounds = pool::Bounds {
+            max_connections: settings.connections,
+            acquire_timeout: settings.acquire_timeout,
+            statement_timeout: settings.statement_timeout,
+        };
+        let pool = pool::lazy(options.clone(), &bounds);
         let shutdown = Shutdown::default();
         let writes = TaskTracker::new();
         let (app, _) = app::build(AppState {
             pool: pool.clone(),
+            probe: pool::probe(options, &bounds),
             limits: Limits {
                 request_timeout: settings.request_timeout,
                 max_body: settings.max_body,
+                hosts: settings.allowed_hosts.into(),
                 writes: writes.clone(),
                 shutdown: shutdown.clone(),
             },
