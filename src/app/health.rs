@@ -37,24 +37,24 @@ const OK: Json<Health> = Json(Health { status: "ok" });
 
 refusals!(NotReady: NotReady);
 
-/// Does the process live?
+/// Tell whether the process lives
 ///
 /// Asks nobody else: restart the process if this fails.
 #[utoipa::path(
     get, path = "/livez", operation_id = "read_liveness", tag = "health",
-    responses((status = 200, description = "It does", body = Health))
+    responses((status = 200, description = "It lives", body = Health))
 )]
 async fn livez() -> Json<Health> {
     OK
 }
 
-/// Can it serve?
+/// Tell whether the service is ready
 ///
-/// The database answers and has every migration, and the service is not shutting down. Send requests
-/// elsewhere while this fails.
+/// The database answers and has every migration, and the service is not shutting down. Send
+/// requests elsewhere while this fails.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "read_readiness", tag = "health",
-    responses((status = 200, description = "It can", body = Health), NotReady)
+    responses((status = 200, description = "It is ready", body = Health), NotReady)
 )]
 async fn readyz(State(state): State<AppState>) -> Result<Json<Health>, Problem> {
     if state.limits.shutdown.is_announced() {

@@ -1,4 +1,5 @@
-//! The whole service: the routers merged, the layers added, and the document that follows from them.
+//! The whole service: the routers merged, the layers added, and the document that follows from
+//! them.
 //!
 //! - `health`: whether the service lives, and whether it is ready
 //! - `docs`: the OpenAPI document and Swagger UI
@@ -41,8 +42,8 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
         .merge(docs::router(&openapi))
         .layer(from_fn_with_state(known, refuse_unknown_parameters))
         .layer(from_fn_with_state(state.limits.clone(), layers::bound));
-    // The state of the service is told outside of the limits: it must be heard while they hold. Of two
-    // routers, the one that is merged in gives the answer where there is no route.
+    // The state of the service is told outside of the limits: it must be heard while they hold. Of
+    // two routers, the one that is merged in gives the answer where there is no route.
     let app = health
         .with_state(state)
         .merge(bounded)

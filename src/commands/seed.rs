@@ -1,5 +1,5 @@
-//! `member-mail seed`: a register to try things on, 18,993 persons, born one day after the other from 1970-01-01 on, who
-//! joined 10,000 days later, and their mail.
+//! `member-mail seed`: a register to try things on, 18,993 persons, born one day after the other
+//! from 1970-01-01 on, who joined 10,000 days later, and their mail.
 
 use std::{
     io::{self, Write},

@@ -213,8 +213,8 @@ fn dot_env(error: dotenvy::Error) -> ConfigError {
     }
 }
 
-/// Hides all but the scheme. A URL that could not be read does not tell where its password is: behind
-/// the user, in the query, or where the port should be.
+/// Hides all but the scheme. A URL that could not be read does not tell where its password is:
+/// behind the user, in the query, or where the port should be.
 fn scheme_alone(value: &str) -> String {
     match value.split_once("://") {
         Some((scheme, _)) if scheme.bytes().all(|b| b.is_ascii_alphanumeric()) => {

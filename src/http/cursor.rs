@@ -69,9 +69,8 @@ impl Scope {
 
     /// The row that `cursor` stands behind.
     ///
-    /// # Errors
-    /// [`Code::InvalidParameter`] if the cursor is of another list or was altered: a wrong page would
-    /// be worse than none.
+    /// # Errors [`Code::InvalidParameter`] if the cursor is of another list or was altered: a wrong
+    /// page would be worse than none.
     pub fn position(&self, cursor: Option<&Cursor>) -> Result<Option<Uuid>, Problem> {
         let Some(cursor) = cursor else {
             return Ok(None);
@@ -122,6 +121,9 @@ impl PartialSchema for Cursor {
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new()
             .schema_type(Type::String)
+            .description(Some(
+                "A position in a list. Give it back as it came; what is in it may change.",
+            ))
             .pattern(Some("^[A-Za-z0-9_-]+$"))
             .into()
     }

@@ -18,8 +18,8 @@ use crate::{
     values::Invalid,
 };
 
-/// How many errors an answer names at most, and how long each may be, in bytes: the answer to a small
-/// request must not be a large one.
+/// How many errors an answer names at most, and how long each may be, in bytes: the answer to a
+/// small request must not be a large one.
 pub(super) const MAX_ERRORS: usize = 100;
 const MAX_DETAIL: usize = 300;
 

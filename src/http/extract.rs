@@ -77,8 +77,8 @@ where
     }
 }
 
-/// Splits a query (`application/x-www-form-urlencoded`), and refuses what is not percent-encoded UTF-8
-/// instead of repairing it, which would search for another value than the one meant.
+/// Splits a query (`application/x-www-form-urlencoded`), and refuses what is not percent-encoded
+/// UTF-8 instead of repairing it, which would search for another value than the one meant.
 pub(super) fn query_pairs(query: &str) -> Result<Vec<(String, String)>, Problem> {
     query
         .split('&')

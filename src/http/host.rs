@@ -1,8 +1,8 @@
 //! The names by which the service may be called.
 //!
-//! A service that listens on this machine alone, without keys, trusts whoever reaches it. A web page
-//! reaches it too, by a name of its own that it lets point to 127.0.0.1; what gives it away is that name
-//! in the request.
+//! A service that listens on this machine alone, without keys, trusts whoever reaches it. A web
+//! page reaches it too, by a name of its own that it lets point to 127.0.0.1; what gives it away is
+//! that name in the request.
 
 use std::{net::IpAddr, sync::Arc};
 

@@ -71,7 +71,8 @@ pub async fn identify_and_log(request: Request, next: Next) -> Response {
     response
 }
 
-/// The one line in the log that each request has, also the one whose client leaves before the answer.
+/// The one line in the log that each request has, also the one whose client leaves before the
+/// answer.
 ///
 /// It names the route and not the path, and never the query: those hold ids and addresses.
 struct LogLine {
@@ -186,7 +187,8 @@ async fn run_bounded(limits: &Limits, request: Request, next: Next) -> Result<Re
 }
 
 fn check_header(request: &Request) -> Result<(), Problem> {
-    // Two that differ are two requests: one to whoever routes by the first, one to whoever by the last.
+    // Two that differ are two requests: one to whoever routes by the first, one to whoever by the
+    // last.
     let uri = request
         .uri()
         .path_and_query()

@@ -2,11 +2,11 @@
 
 use axum::http::{HeaderMap, header};
 
-/// Chooses the offer that the client likes best; the first of those that it likes alike, and none if
-/// it accepts none. Without `Accept`, the first.
+/// Chooses the offer that the client likes best; the first of those that it likes alike, and none
+/// if it accepts none. Without `Accept`, the first.
 ///
-/// An offer's quality is that of the most specific range that matches it. A range that cannot be read
-/// is passed over, since a client that sends one is better served than refused.
+/// An offer's quality is that of the most specific range that matches it. A range that cannot be
+/// read is passed over, since a client that sends one is better served than refused.
 #[must_use]
 pub fn choose<'a>(headers: &HeaderMap, offers: &[&'a str]) -> Option<&'a str> {
     let ranges: Vec<Range> = headers

@@ -70,9 +70,9 @@ pub struct Bounds {
     pub grace: Duration,
 }
 
-/// Listens on every address that a name stands for: `localhost` is two on many machines, and a client
-/// may try either. One that the machine lacks, for want of IPv6 say, is left out unless it is the only
-/// one.
+/// Listens on every address that a name stands for: `localhost` is two on many machines, and a
+/// client may try either. One that the machine lacks, for want of IPv6 say, is left out unless it
+/// is the only one.
 ///
 /// # Errors
 /// The address that cannot be listened on, if it is taken or none is left.
@@ -113,7 +113,8 @@ pub async fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, (SocketA
 /// is over. It serves whoever comes to any of `listeners`.
 ///
 /// While they finish, new connections are still answered, so that `/readyz` can say that this
-/// instance is going. `writes` are requests that go on without their client; they are waited for too.
+/// instance is going. `writes` are requests that go on without their client; they are waited for
+/// too.
 pub async fn serve(
     listeners: Vec<TcpListener>,
     app: Router,

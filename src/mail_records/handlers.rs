@@ -124,8 +124,8 @@ pub(super) async fn read(
 
 /// Replace a mail record
 ///
-/// A field that is not given is set to its default. To whom the mail went stays as it is where it is not
-/// given, and what became of it stays in any case.
+/// A field that is not given is set to its default. To whom the mail went stays as it is where it
+/// is not given, and what became of it stays in any case.
 #[utoipa::path(
     put, path = "/api/v1/members/{member_id}/mail-records/{id}", operation_id = "replace_mail_record",
     tag = "mail-records", params(MailRecordPath), request_body = MailRecordReplacement,

@@ -86,13 +86,14 @@ pub struct MailRecord {
     /// The address that it was sent from; null if it is not known.
     #[schema(required)]
     pub sender: Option<EmailAddress>,
+    /// `Subject` of the mail (RFC 5322, section 3.6.5), decoded; may be empty.
     pub subject: Line<0, 998>,
     pub category: MailCategory,
     pub tags: Tags,
     /// The caller's own data about the mail.
     pub metadata: JsonObject,
-    /// `Message-ID` of the mail, without the angle brackets (RFC 5322, section 3.6.4); null if it is
-    /// not known.
+    /// `Message-ID` of the mail, without the angle brackets (RFC 5322, section 3.6.4); null if it
+    /// is not known.
     #[schema(required)]
     pub message_id: Option<Line<1, 255>>,
     /// Who sent the mail; null if it is not known.
@@ -113,6 +114,7 @@ pub struct MailRecord {
     /// Why the status is what it is; null if nothing was said.
     #[schema(required)]
     pub status_reason: Option<Text<1, 1000>>,
+    /// When it was first written.
     pub created_at: Timestamp,
     /// When it was last written.
     pub updated_at: Timestamp,
@@ -138,6 +140,7 @@ pub struct MailRecordInput {
     /// The address that the mail is sent from.
     #[serde(default)]
     pub sender: Option<EmailAddress>,
+    /// `Subject` of the mail (RFC 5322, section 3.6.5), decoded; may be empty.
     pub subject: Line<0, 998>,
     /// `transactional` where it is not given.
     #[serde(default, deserialize_with = "strict::word")]
@@ -192,6 +195,7 @@ pub struct MailRecordReplacement {
     /// The address that the mail was sent from.
     #[serde(default)]
     pub sender: Option<EmailAddress>,
+    /// `Subject` of the mail (RFC 5322, section 3.6.5), decoded; may be empty.
     pub subject: Line<0, 998>,
     /// `transactional` where it is not given.
     #[serde(default, deserialize_with = "strict::word")]

@@ -11,7 +11,8 @@ use crate::{
     values::{EmailAddress, JsonObject, Line, Tags, Text, Timestamp},
 };
 
-/// A checked query that answers whole mail records: what stands before the columns, and what behind.
+/// A checked query that answers whole mail records: what stands before the columns, and what
+/// behind.
 macro_rules! query_mail_record {
     ($before:tt, $after:tt $(, $argument:expr)* $(,)?) => {
         sqlx::query_as!(
@@ -175,8 +176,8 @@ pub(super) async fn delete(
     Ok(deleted.rows_affected() > 0)
 }
 
-/// By name and not by `*`: a column that a later version adds must not change what a statement, once
-/// prepared, answers.
+/// By name and not by `*`: a column that a later version adds must not change what a statement,
+/// once prepared, answers.
 const COLUMNS: &str = "r.id, r.member_id, r.recipient, r.sender, r.subject, r.category, r.tags, \
                        r.metadata, r.message_id, r.provider, r.provider_message_id, r.external_id, \
                        r.retry_of, r.status, r.status_at, r.status_reason, r.created_at, r.updated_at, \
@@ -214,8 +215,8 @@ pub async fn newest_of_member(
 }
 
 /// The member is in the statement so that one snapshot tells both: no row means no member, a row of
-/// nulls means a member with no mail. Asked for apart, a member deleted in between would look like one
-/// with an emptied history.
+/// nulls means a member with no mail. Asked for apart, a member deleted in between would look like
+/// one with an emptied history.
 async fn of_member(
     executor: impl PgExecutor<'_>,
     member_id: Uuid,

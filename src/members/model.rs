@@ -64,6 +64,7 @@ pub struct Member {
     pub tags: Tags,
     /// The caller's own data about the member.
     pub attributes: JsonObject,
+    /// When it was first written.
     pub created_at: Timestamp,
     /// When it was last written.
     pub updated_at: Timestamp,
@@ -95,8 +96,8 @@ pub struct MemberInput {
     /// Date of birth.
     #[serde(default)]
     pub birth: Option<Date>,
-    /// The day on which the membership began. Where it is not given, today (UTC) for a new member, and
-    /// the day that stands for one who is replaced.
+    /// The day on which the membership began. Where it is not given, today (UTC) for a new member,
+    /// and the day that stands for one who is replaced.
     #[serde(default)]
     pub joined: Option<Date>,
     /// `active` where it is not given.

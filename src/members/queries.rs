@@ -112,8 +112,8 @@ pub(super) async fn list(
         .await
 }
 
-/// By name and not by `*`: a column that a later version adds must not change what a statement, once
-/// prepared, answers.
+/// By name and not by `*`: a column that a later version adds must not change what a statement,
+/// once prepared, answers.
 const COLUMNS: &str = "id, external_id, email, name, birth, joined, status, tags, attributes, created_at, \
                        updated_at, version";
 

@@ -16,8 +16,8 @@ pub static MIGRATIONS: Migrator = sqlx::migrate!();
 ///
 /// On a connection of its own: a migration may take longer than a request is allowed to.
 ///
-/// Migrations that this version does not know are a later version's, and left alone: the versions run
-/// beside each other while one replaces the other.
+/// Migrations that this version does not know are a later version's, and left alone: the versions
+/// run beside each other while one replaces the other.
 ///
 /// # Errors
 /// If the database cannot be reached, a migration fails, or one was changed after it was applied.

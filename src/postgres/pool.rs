@@ -62,7 +62,8 @@ pub fn lazy(options: PgConnectOptions, bounds: &Bounds) -> PgPool {
             Box::pin(async move {
                 // Sends nothing, and returns at once unless a statement was left half way: then the
                 // rest of its answer is read. Without a limit, a server that is out of reach would
-                // keep the connection's place in the pool until TCP gives up, in a quarter of an hour.
+                // keep the connection's place in the pool until TCP gives up, in a quarter of an
+                // hour.
                 let rest = timeout(silence, connection.flush()).await;
                 let rest =
                     rest.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));

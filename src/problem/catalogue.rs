@@ -20,8 +20,8 @@ macro_rules! catalogue {
     ($($name:ident = ($status:ident, $code:literal, $title:literal, $advice:literal $(,)?);)+) => {
         /// What went wrong, by its stable code.
         ///
-        /// The code is the contract: status, title and `type` URI follow from it, so that the answer,
-        /// the document and the log cannot disagree.
+        /// The code is the contract: status, title and `type` URI follow from it, so that the
+        /// answer, the document and the log cannot disagree.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code {
             $($name,)+

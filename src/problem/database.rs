@@ -30,8 +30,9 @@ impl From<sqlx::Error> for Problem {
 
 /// What the log may say: nothing of the row.
 ///
-/// Postgres puts values into the detail of an error, which is not printed here, and into the message of
-/// two classes: 22, values that cannot be read or converted, and P0, what functions of others raise.
+/// Postgres puts values into the detail of an error, which is not printed here, and into the
+/// message of two classes: 22, values that cannot be read or converted, and P0, what functions of
+/// others raise.
 fn message_of(error: &sqlx::Error) -> String {
     let class = error
         .as_database_error()
@@ -48,8 +49,8 @@ fn code_of(error: &sqlx::Error) -> Code {
         sqlx::Error::Database(error) => match error.code().as_deref() {
             // query_canceled and lock_not_available: a time limit of ours ended the statement.
             Some("57014" | "55P03") => Code::TimedOut,
-            // Classes 08 (connection), 28 (who one is), 53 (resources), 57 (operator), no such database,
-            // and the two conflicts between transactions that pass when tried again.
+            // Classes 08 (connection), 28 (who one is), 53 (resources), 57 (operator), no such
+            // database, and the two conflicts between transactions that pass when tried again.
             Some("3D000" | "40001" | "40P01") => Code::DatabaseUnavailable,
             Some(state)
                 if ["08", "28", "53", "57"].contains(&state.get(..2).unwrap_or_default()) =>

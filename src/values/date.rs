@@ -1,7 +1,7 @@
 //! A day of the calendar and an instant, in the years 0001 to 9999.
 //!
-//! Postgres' `infinity`, and years that chrono does not have, make sqlx's own decoders panic. Here they are decode
-//! errors.
+//! Postgres' `infinity`, and years that chrono does not have, make sqlx's own decoders panic. Here
+//! they are decode errors.
 
 use std::{fmt, str::FromStr};
 
@@ -21,27 +21,21 @@ use utoipa::{
 
 use super::Invalid;
 
-/// A day of the calendar, without a time and without a zone: `YYYY-MM-DD` (RFC 3339, section 5.6, `full-date`),
-/// 0001-01-01 to 9999-12-31.
+/// A day of the calendar, without a time and without a zone: `YYYY-MM-DD` (RFC 3339, section 5.6,
+/// `full-date`), 0001-01-01 to 9999-12-31.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Date(NaiveDate);
 
-/// An instant (RFC 3339, section 5.6, `date-time`), in UTC and whole microseconds, in the years 0001 to 9999.
+/// An instant (RFC 3339, section 5.6, `date-time`), in UTC and whole microseconds, in the years
+/// 0001 to 9999.
 ///
-/// Any offset is read, and the instant is kept in UTC. Digits beyond microseconds are cut off, never rounded.
-/// Written as `YYYY-MM-DDTHH:MM:SS.ffffffZ`, always with six digits. A leap second (`:60`) is refused: neither
-/// Postgres nor Unix time can hold it.
+/// Any offset is read, and the instant is kept in UTC. Digits beyond microseconds are cut off,
+/// never rounded. Written as `YYYY-MM-DDTHH:MM:SS.ffffffZ`, always with six digits. A leap second
+/// (`:60`) is refused: neither Postgres nor Unix time can hold it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Timestamp(DateTime<Utc>);
-
-impl Date {
-    #[must_use]
-    pub fn today() -> Self {
-        Self(Utc::now().date_naive())
-    }
-}
 
 impl TryFrom<NaiveDate> for Date {
     type Error = Invalid;
@@ -77,13 +71,6 @@ impl From<Date> for NaiveDate {
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-impl Timestamp {
-    #[must_use]
-    pub fn now() -> Self {
-        Self(Utc::now().trunc_subsecs(6))
     }
 }
 
@@ -163,9 +150,10 @@ fn invalid_timestamp() -> Invalid {
     )
 }
 
-/// The ways in and out that `Date` and `Timestamp` share. Both travel as what they wrap; only decoding is our own.
+/// The ways in and out that `Date` and `Timestamp` share. Both travel as what they wrap; only
+/// decoding is our own.
 macro_rules! calendar_value {
-    ($name:ident($inner:ty), $format:ident) => {
+    ($name:ident($inner:ty), $format:ident, $description:literal) => {
         impl TryFrom<String> for $name {
             type Error = Invalid;
 
@@ -197,6 +185,7 @@ macro_rules! calendar_value {
                 ObjectBuilder::new()
                     .schema_type(Type::String)
                     .format(Some(SchemaFormat::KnownFormat(KnownFormat::$format)))
+                    .description(Some($description))
                     .into()
             }
         }
@@ -205,8 +194,17 @@ macro_rules! calendar_value {
     };
 }
 
-calendar_value!(Date(NaiveDate), Date);
-calendar_value!(Timestamp(DateTime<Utc>), DateTime);
+calendar_value!(
+    Date(NaiveDate),
+    Date,
+    "A day of the calendar, `YYYY-MM-DD` (RFC 3339, full-date), from 0001-01-01 to 9999-12-31."
+);
+calendar_value!(
+    Timestamp(DateTime<Utc>),
+    DateTime,
+    "An instant (RFC 3339) in the years 0001 to 9999. Answered in UTC with microseconds; taken with any \
+     offset, further digits cut off."
+);
 
 impl Decode<'_, Postgres> for Date {
     fn decode(value: PgValueRef<'_>) -> Result<Self, BoxDynError> {
@@ -238,7 +236,8 @@ fn date_from_postgres(days: i32) -> Result<Date, Invalid> {
         .try_into()
 }
 
-/// From microseconds since 2000-01-01T00:00:00Z; `infinity` is the largest and `-infinity` the smallest number.
+/// From microseconds since 2000-01-01T00:00:00Z; `infinity` is the largest and `-infinity` the
+/// smallest number.
 fn timestamp_from_postgres(micros: i64) -> Result<Timestamp, Invalid> {
     const EPOCH: i64 = 946_684_800_000_000;
     micros

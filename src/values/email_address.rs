@@ -12,15 +12,17 @@
 //!                                               ; A-label 1 to 63 letters, digits and inner hyphens
 //! ```
 //!
-//! The last label is not all digits (RFC 3696, section 2). There are no quoted strings, comments, display names,
-//! address literals, white space, control characters or invisible characters, and the domain has no dot at its end.
+//! The last label is not all digits (RFC 3696, section 2). There are no quoted strings, comments,
+//! display names, address literals, white space, control characters or invisible characters, and
+//! the domain has no dot at its end.
 //!
 //! An address is normalised to NFC (RFC 6532, section 3.1) and otherwise kept as typed.
-//! [`EmailAddress::folded`] is the form in which two spellings of one mailbox are equal. It keeps the bounds too:
-//! an address whose folded form would break them is refused, so that a folded address is always an address.
+//! [`EmailAddress::folded`] is the form in which two spellings of one mailbox are equal. It keeps
+//! the bounds too: an address whose folded form would break them is refused, so that a folded
+//! address is always an address.
 //!
-//! In a query string a plain `+` means a space, which no address holds: `?email=ann+news@example.org` is refused,
-//! `?email=ann%2Bnews@example.org` is right.
+//! In a query string a plain `+` means a space, which no address holds:
+//! `?email=ann+news@example.org` is refused, `?email=ann%2Bnews@example.org` is right.
 
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use serde::{Deserialize, Serialize};
@@ -78,12 +80,13 @@ impl EmailAddress {
         Ok(Self(address))
     }
 
-    /// The form in which addresses that differ only by case, or by U-label and A-label, are equal: itself an
-    /// address that folds to itself.
+    /// The form in which addresses that differ only by case, or by U-label and A-label, are equal:
+    /// itself an address that folds to itself.
     ///
-    /// The local part is lower-cased character by character and brought to NFC. Final sigma is a sigma like any
-    /// other, `ẞ` becomes `ß`. Letters that only upper case confuses stay apart (`ß` and `ss`, `ı` and `i`): they
-    /// are other mailboxes. The domain becomes its lower-case A-labels, where UTS #46 keeps `ß` and `ς`.
+    /// The local part is lower-cased character by character and brought to NFC. Final sigma is a
+    /// sigma like any other, `ẞ` becomes `ß`. Letters that only upper case confuses stay apart (`ß`
+    /// and `ss`, `ı` and `i`): they are other mailboxes. The domain becomes its lower-case
+    /// A-labels, where UTS #46 keeps `ß` and `ς`.
     #[must_use]
     pub fn folded(&self) -> String {
         let (local, domain) = self.0.split_once('@').unwrap_or((&self.0, ""));
@@ -119,7 +122,7 @@ fn is_atext(c: char) -> bool {
     }
 }
 
-/// Unicode's `Default_Ignorable_Code_Point`: shown as nothing, so that two addresses would look the same.
+/// Unicode's `Default_Ignorable_Code_Point`: shown as nothing, so two addresses would look alike.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
@@ -143,7 +146,7 @@ fn ascii_domain(domain: &str) -> Option<String> {
         )
         .ok()?;
     let labels = || ascii.split('.');
-    // UTS #46 turns other characters into dots, such as U+3002, and then the labels are not those that were typed.
+    // UTS #46 turns U+3002 and others into dots; the labels are then not those that were typed.
     let as_typed = labels().count() == domain.split('.').count();
     let numeric = labels()
         .next_back()
@@ -162,7 +165,7 @@ fn fold_local(local: &str) -> String {
 }
 
 impl PartialSchema for EmailAddress {
-    /// The shortest address is `a@b.c`. No pattern: none that is correct would be of use to a reader.
+    /// The shortest is `a@b.c`. No pattern: none that is correct would be of use to a reader.
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new()
             .schema_type(Type::String)

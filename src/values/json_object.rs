@@ -17,29 +17,18 @@ const MAX_DEPTH: usize = 32;
 /// 2^53 − 1, the largest integer that every reader of JSON keeps exactly (RFC 7493, section 2.2).
 const MAX_NUMBER: u64 = 9_007_199_254_740_991;
 
-/// A JSON object of the caller's own: at most 16,384 bytes written without white space, at most 32 levels deep
-/// (the object itself is the first), without U+0000 in keys and strings.
+/// A JSON object of the caller's own: at most 16,384 bytes written without white space, at most 32
+/// levels deep (the object itself is the first), without U+0000 in keys and strings.
 ///
-/// A number is an IEEE 754 double from −(2^53 − 1) to 2^53 − 1. A larger one is refused, because it has no exact
-/// form here: JSON readers turn integers into the nearest double, and Postgres writes 1e16 back as an integer.
-/// It can be sent as a string. A fraction is the double nearest to it, and −0.0 is 0.0, which is all that Postgres
-/// knows. Of a repeated key the last value stands. Strings are kept as they came, not normalised.
+/// A number is an IEEE 754 double from −(2^53 − 1) to 2^53 − 1. A larger one is refused, because it
+/// has no exact form here: JSON readers turn integers into the nearest double, and Postgres writes
+/// 1e16 back as an integer. It can be sent as a string. A fraction is the double nearest to it, and
+/// −0.0 is 0.0, which is all that Postgres knows. Of a repeated key the last value stands. Strings
+/// are kept as they came, not normalised.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, sqlx::Type)]
 #[serde(try_from = "Map<String, Value>")]
 #[sqlx(transparent)]
 pub struct JsonObject(Json<Map<String, Value>>);
-
-impl JsonObject {
-    #[must_use]
-    pub fn as_map(&self) -> &Map<String, Value> {
-        &self.0.0
-    }
-
-    #[must_use]
-    pub fn into_map(self) -> Map<String, Value> {
-        self.0.0
-    }
-}
 
 impl TryFrom<Map<String, Value>> for JsonObject {
     type Error = Invalid;
@@ -260,10 +249,11 @@ mod tests {
     #[test]
     fn of_a_repeated_key_the_last_value_stands() {
         let object = parse(r#"{"a": 1, "a": 2}"#).expect("valid");
-        assert_eq!(object.as_map()["a"], json!(2));
+        assert_eq!(object.0.0["a"], json!(2));
     }
 
-    /// JSON as the `jsonb` of Postgres writes it: numbers in full, without an exponent, the fraction's digits kept.
+    /// JSON as the `jsonb` of Postgres writes it: numbers in full, without an exponent, the
+    /// fraction's digits kept.
     fn through_postgres(value: &Value) -> String {
         match value {
             Value::Object(map) => {

@@ -1,9 +1,10 @@
 //! Text of bounded length.
 //!
-//! All text is kept in NFC, so that a letter and its decomposed twin are the same text (RFC 6532, section 3.1),
-//! and otherwise as it came: nothing is trimmed. Lengths are Unicode scalar values after NFC, which is what
-//! Postgres' `char_length` counts. NFC seldom makes text longer, but it can: U+0958 becomes two characters. Such
-//! text may fit the schema's `maxLength` and still be `too_long`.
+//! All text is kept in NFC, so that a letter and its decomposed twin are the same text (RFC 6532,
+//! section 3.1), and otherwise as it came: nothing is trimmed. Lengths are Unicode scalar values
+//! after NFC, which is what Postgres' `char_length` counts. NFC seldom makes text longer, but it
+//! can: U+0958 becomes two characters. Such text may fit the schema's `maxLength` and still be
+//! `too_long`.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -26,10 +27,12 @@ use super::{Invalid, string_value};
 #[sqlx(transparent)]
 pub struct Text<const MIN: usize, const MAX: usize>(String);
 
-/// Text of `MIN` to `MAX` characters, in NFC, without control characters (U+0000 to U+001F, U+007F to U+009F).
+/// Text of `MIN` to `MAX` characters, in NFC, without control characters (U+0000 to U+001F, U+007F
+/// to U+009F).
 ///
-/// It may stand in a mail header or in a line of a log without splitting it. U+2028 and U+2029 split neither and
-/// are accepted. With a `MIN` above zero it must hold a character that is not white space.
+/// It may stand in a mail header or in a line of a log without splitting it. U+2028 and U+2029
+/// split neither and are accepted. With a `MIN` above zero it must hold a character that is not
+/// white space.
 #[derive(
     Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type,
 )]
@@ -40,8 +43,8 @@ pub struct Line<const MIN: usize, const MAX: usize>(String);
 string_value!(Text<MIN, MAX>);
 string_value!(Line<MIN, MAX>);
 
-/// Unicode's `White_Space`, control characters left out, as a class of ECMA-262 and of Python's `re` alike:
-/// their own `\s` differ.
+/// Unicode's `White_Space`, control characters left out, as a class of ECMA-262 and of Python's
+/// `re` alike: their own `\s` differ.
 const SPACES: &str = r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000";
 
 impl<const MIN: usize, const MAX: usize> Text<MIN, MAX> {
@@ -97,18 +100,31 @@ fn bounded(input: &str, min: usize, max: usize) -> Result<String, Invalid> {
 
 impl<const MIN: usize, const MAX: usize> PartialSchema for Text<MIN, MAX> {
     fn schema() -> RefOr<Schema> {
-        string_schema(MIN, MAX, r"\u0000", r"\u0009-\u000d\u0085")
+        string_schema(
+            MIN,
+            MAX,
+            "Text without U+0000",
+            r"\u0000",
+            r"\u0009-\u000d\u0085",
+        )
     }
 }
 
 impl<const MIN: usize, const MAX: usize> PartialSchema for Line<MIN, MAX> {
     fn schema() -> RefOr<Schema> {
-        string_schema(MIN, MAX, r"\u0000-\u001f\u007f-\u009f", "")
+        string_schema(
+            MIN,
+            MAX,
+            "A line of text, without control characters",
+            r"\u0000-\u001f\u007f-\u009f",
+            "",
+        )
     }
 }
 
-/// A string of these bounds without the `refused` characters; `blank` are white space besides [`SPACES`].
-fn string_schema(min: usize, max: usize, refused: &str, blank: &str) -> RefOr<Schema> {
+/// A string of these bounds without the `refused` characters; `blank` are white space besides
+/// [`SPACES`].
+fn string_schema(min: usize, max: usize, kind: &str, refused: &str, blank: &str) -> RefOr<Schema> {
     let visible = if min > 0 {
         format!("[^{refused}{blank}{SPACES}][^{refused}]*")
     } else {
@@ -116,6 +132,7 @@ fn string_schema(min: usize, max: usize, refused: &str, blank: &str) -> RefOr<Sc
     };
     ObjectBuilder::new()
         .schema_type(Type::String)
+        .description(Some(format!("{kind}; kept and counted in NFC.")))
         .min_length(Some(min))
         .max_length(Some(max))
         // The end is `(?![\s\S])`, since `$` also matches before a last line break in Python.
@@ -123,20 +140,29 @@ fn string_schema(min: usize, max: usize, refused: &str, blank: &str) -> RefOr<Sc
         .into()
 }
 
+/// `Line255`, and `Line0To998` where it is not one character that is needed.
+fn schema_name(kind: &str, min: usize, max: usize) -> Cow<'static, str> {
+    match min {
+        1 => format!("{kind}{max}").into(),
+        _ => format!("{kind}{min}To{max}").into(),
+    }
+}
+
 impl<const MIN: usize, const MAX: usize> ToSchema for Text<MIN, MAX> {
     fn name() -> Cow<'static, str> {
-        format!("Text_{MIN}_{MAX}").into()
+        schema_name("Text", MIN, MAX)
     }
 }
 
 impl<const MIN: usize, const MAX: usize> ToSchema for Line<MIN, MAX> {
     fn name() -> Cow<'static, str> {
-        format!("Line_{MIN}_{MAX}").into()
+        schema_name("Line", MIN, MAX)
     }
 }
 
-/// Up to 50 tags, each a line of 1 to 100 characters, in the order in which they were given. No tag stands twice;
-/// tags that differ only in their Unicode normalisation are the same tag, tags that differ in case are two.
+/// Up to 50 tags, each a line of 1 to 100 characters, in the order in which they were given. No tag
+/// stands twice; tags that differ only in their Unicode normalisation are the same tag, tags that
+/// differ in case are two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
 #[serde(try_from = "Vec<Tag>")]
 #[sqlx(transparent, no_pg_array)]
@@ -146,11 +172,6 @@ type Tag = Line<1, 100>;
 
 impl Tags {
     pub const MAX: usize = 50;
-
-    #[must_use]
-    pub fn as_slice(&self) -> &[Tag] {
-        &self.0
-    }
 }
 
 impl TryFrom<Vec<Tag>> for Tags {
@@ -174,6 +195,9 @@ impl TryFrom<Vec<Tag>> for Tags {
 impl PartialSchema for Tags {
     fn schema() -> RefOr<Schema> {
         ArrayBuilder::new()
+            .description(Some(
+                "Words of the caller's own, each once, in the order given.",
+            ))
             .items(Tag::schema())
             .max_items(Some(Self::MAX))
             .unique_items(true)

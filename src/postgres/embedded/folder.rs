@@ -1,4 +1,5 @@
-//! The data folder: where it really is, that it is ours alone, and the lock that keeps a second instance out.
+//! The data folder: where it really is, that it is ours alone, and the lock that keeps a second
+//! instance out.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io;
@@ -80,7 +81,8 @@ impl Folder {
             .map_err(Error::folder(&log))
     }
 
-    /// The folder of the socket: in the data folder, or a short one where that path would be too long to connect to.
+    /// The folder of the socket: in the data folder, or a short one where that path would be too
+    /// long to connect to.
     pub(super) fn socket(&self) -> PathBuf {
         let socket = self.path.join("socket");
         let longest = socket.join(format!(".s.PGSQL.{PORT}"));
@@ -91,8 +93,9 @@ impl Folder {
         }
     }
 
-    /// Makes the folder of the socket and clears it: a lock file left there by a killed server names a process id
-    /// that may be another program's by now, and would keep the new server from starting.
+    /// Makes the folder of the socket and clears it: a lock file left there by a killed server
+    /// names a process id that may be another program's by now, and would keep the new server from
+    /// starting.
     pub(super) fn make_socket(&self) -> Result<PathBuf, Error> {
         let socket = self.socket();
         make_private(&socket, &self.identity)?;
@@ -138,14 +141,15 @@ fn claim(path: &Path, identity: &Identity) -> Result<(), Error> {
             mode: metadata.mode() & 0o7777,
         });
     }
-    // Before the folder is changed in any way: a DATA_DIR set to somebody's home must not cut them off from it.
+    // Before the folder is changed in any way: a DATA_DIR set to somebody's home must not cut them
+    // off from it.
     check_content(path)?;
     fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(failed)?;
     identity.give(path).map_err(failed)
 }
 
-/// Makes a folder in a place where every local user may write, or takes one that is surely ours: one that another
-/// user made first would let them read the data or speak to the server.
+/// Makes a folder in a place where every local user may write, or takes one that is surely ours:
+/// one that another user made first would let them read the data or speak to the server.
 fn make_private(path: &Path, identity: &Identity) -> Result<(), Error> {
     let failed = |error| Error::folder(path)(error);
     match DirBuilder::new().mode(0o700).create(path) {
@@ -164,7 +168,8 @@ fn make_private(path: &Path, identity: &Identity) -> Result<(), Error> {
     identity.give(path).map_err(failed)
 }
 
-/// Whether the folder is empty. One with files and without our lock is not ours to fill, `lost+found` of a volume aside.
+/// Whether the folder is empty. One with files and without our lock is not ours to fill,
+/// `lost+found` of a volume aside.
 fn check_content(path: &Path) -> Result<bool, Error> {
     let failed = |error| Error::folder(path)(error);
     let mut empty = true;

@@ -1,4 +1,5 @@
-//! The user that the server runs as. Postgres refuses root, and root is what a container usually is.
+//! The user that the server runs as. Postgres refuses root, and root is what a container usually
+//! is.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,8 +11,9 @@ use std::process::{Command, Stdio};
 
 use super::error::Error;
 
-/// Variables that a server built outside the usual folders needs. All others are kept from it: `PGPORT`,
-/// `PGDATA` and their kin would change what it does, and secrets of the application are none of its business.
+/// Variables that a server built outside the usual folders needs. All others are kept from it:
+/// `PGPORT`, `PGDATA` and their kin would change what it does, and secrets of the application are
+/// none of its business.
 const PASSED_ON: [&str; 4] = [
     "PATH",
     "LD_LIBRARY_PATH",
@@ -76,8 +78,8 @@ impl Identity {
         command
     }
 
-    /// Whether the server's user can reach `folder`. Asked of the system rather than read from mode bits, which
-    /// tell nothing about access lists and the folders above.
+    /// Whether the server's user can reach `folder`. Asked of the system rather than read from mode
+    /// bits, which tell nothing about access lists and the folders above.
     pub(super) fn can_enter(&self, folder: &Path) -> bool {
         self.command("/bin/sh")
             .args(["-c", r#"cd -- "$1""#, "sh"])

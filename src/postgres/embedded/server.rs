@@ -30,7 +30,8 @@ impl Machine {
     }
 }
 
-/// A running server. It ends with this value and with this process, whichever goes first; [`Server::stop`] also waits.
+/// A running server. It ends with this value and with this process, whichever goes first;
+/// [`Server::stop`] also waits.
 #[derive(Debug)]
 pub struct Server {
     tether: Tether,
@@ -41,8 +42,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the server of a data folder: finds or fetches binaries, makes the cluster where there is none, and ends
-    /// a server that an earlier process left there.
+    /// Starts the server of a data folder: finds or fetches binaries, makes the cluster where there
+    /// is none, and ends a server that an earlier process left there.
     pub async fn start(options: Options) -> Result<Self, Error> {
         Self::start_on(options, Machine::this()).await
     }
@@ -60,7 +61,8 @@ impl Server {
         server
     }
 
-    /// How to connect to it: as superuser, to the database `member_mail`, or to `postgres` in a temporary cluster.
+    /// How to connect to it: as superuser, to the database `member_mail`, or to `postgres` in a
+    /// temporary cluster.
     #[must_use]
     pub fn connect_options(&self) -> PgConnectOptions {
         let database = match self.lifetime {

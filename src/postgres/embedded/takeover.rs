@@ -12,16 +12,20 @@ use std::time::{Duration, Instant};
 use super::error::Error;
 use super::tether::{POLL, signal};
 
-/// How long a fast shutdown may take (its checkpoint writes out the cache) before the harder one follows.
+/// How long a fast shutdown may take (its checkpoint writes out the cache) before the harder one
+/// follows.
 pub(super) const FAST: Duration = Duration::from_secs(30);
-/// How long the immediate shutdown may take; the server itself kills its children after five seconds.
+/// How long the immediate shutdown may take; the server itself kills its children after five
+/// seconds.
 pub(super) const IMMEDIATE: Duration = Duration::from_secs(15);
 
-/// Ends a server that still runs on `cluster` and returns the process id that its pid file is left with.
+/// Ends a server that still runs on `cluster` and returns the process id that its pid file is left
+/// with.
 ///
-/// That id may be another program's by now. The caller passes it to the new server, which would else refuse to start
-/// beside any live process of its own user. The file itself stays: the server finds in it the shared memory of the
-/// earlier one, and with it backends that outlived their postmaster.
+/// That id may be another program's by now. The caller passes it to the new server, which would
+/// else refuse to start beside any live process of its own user. The file itself stays: the server
+/// finds in it the shared memory of the earlier one, and with it backends that outlived their
+/// postmaster.
 pub(super) async fn take_over(cluster: &Path) -> Result<Option<u32>, Error> {
     let Some(pid) = recorded_pid(cluster)? else {
         return Ok(None);
@@ -49,8 +53,8 @@ pub(super) async fn take_over(cluster: &Path) -> Result<Option<u32>, Error> {
     Ok(Some(pid))
 }
 
-/// The process id in the pid file. A file without one, which a full disk leaves, says nothing and would keep every
-/// server from starting: it is removed.
+/// The process id in the pid file. A file without one, which a full disk leaves, says nothing and
+/// would keep every server from starting: it is removed.
 fn recorded_pid(cluster: &Path) -> Result<Option<u32>, Error> {
     let file = cluster.join("postmaster.pid");
     let content = match fs::read_to_string(&file) {
@@ -65,8 +69,9 @@ fn recorded_pid(cluster: &Path) -> Result<Option<u32>, Error> {
     Ok(None)
 }
 
-/// Whether the process is a postmaster on this very cluster. A process id alone proves nothing: after a restart of
-/// the machine or of the container it is somebody else's, perhaps even another cluster's server.
+/// Whether the process is a postmaster on this very cluster. A process id alone proves nothing:
+/// after a restart of the machine or of the container it is somebody else's, perhaps even another
+/// cluster's server.
 fn is_postmaster(pid: u32, cluster: &Path) -> bool {
     if Path::new("/proc/self/cmdline").exists() {
         seen_in_proc(pid, cluster)
@@ -89,8 +94,8 @@ fn seen_in_proc(pid: u32, cluster: &Path) -> bool {
     {
         return false;
     }
-    // A postmaster works in its data folder. Where that may not be read, as by root in a container without
-    // CAP_SYS_PTRACE, its arguments have to do.
+    // A postmaster works in its data folder. Where that may not be read, as by root in a container
+    // without CAP_SYS_PTRACE, its arguments have to do.
     match (fs::metadata(process.join("cwd")), fs::metadata(cluster)) {
         (Ok(works_in), Ok(cluster)) => {
             (works_in.dev(), works_in.ino()) == (cluster.dev(), cluster.ino())

@@ -1,11 +1,12 @@
 //! A child process that ends with its owner, however the owner ends.
 //!
-//! `sh` forks a watcher and becomes the program. The watcher waits at the end of a pipe that the owner holds open:
-//! a clean end, a panic and `kill -9` all close it. A line sent through it instead says that the program has ended
-//! and that the watcher may go; its process id may be another program's from then on, so it must not be signalled.
+//! `sh` forks a watcher and becomes the program. The watcher waits at the end of a pipe that the
+//! owner holds open: a clean end, a panic and `kill -9` all close it. A line sent through it
+//! instead says that the program has ended and that the watcher may go; its process id may be
+//! another program's from then on, so it must not be signalled.
 //!
-//! What is to be removed then is removed by a sweeper, at a word from the watcher. It runs as the owner's user, since
-//! the server's user may not be able to remove the folder that it was given.
+//! What is to be removed then is removed by a sweeper, at a word from the watcher. It runs as the
+//! owner's user, since the server's user may not be able to remove the folder that it was given.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -29,8 +30,9 @@ shift 2
 exec "$@" </dev/null >&2 3<&-
 "#;
 
-/// `$1` is the program's process id, which is still the program's while it works in the folder `$2`. The program alone
-/// is signalled, not its children: a server ends its own, and initdb's end with their input. Standard output leads to the sweeper.
+/// `$1` is the program's process id, which is still the program's while it works in the folder
+/// `$2`. The program alone is signalled, not its children: a server ends its own, and initdb's end
+/// with their input. Standard output leads to the sweeper.
 const WATCHER: &str = r#"
 trap '' HUP INT QUIT TERM
 runs() {
@@ -51,8 +53,9 @@ await "$@"
 echo sweep
 "#;
 
-/// Waits for the word, then until nobody holds the other end any more: the program's children inherit it too, and one
-/// whose files are removed while it works ends with an abort that leaves its shared memory behind.
+/// Waits for the word, then until nobody holds the other end any more: the program's children
+/// inherit it too, and one whose files are removed while it works ends with an abort that leaves
+/// its shared memory behind.
 const SWEEPER: &str = r#"
 trap '' HUP INT QUIT TERM
 read -r _ || exit
@@ -94,7 +97,8 @@ impl Tethered<'_> {
             .args(arguments)
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.folder)
-            // Ctrl-C in a terminal must reach the owner alone, which then ends the server in its own time.
+            // Ctrl-C in a terminal must reach the owner alone, which then ends the server in its
+            // own time.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -147,14 +151,16 @@ impl Tether {
         }
     }
 
-    /// Signals the program, whose process id stays its own until [`ended`](Self::ended) has seen it end.
+    /// Signals the program, whose process id stays its own until [`ended`](Self::ended) has seen it
+    /// end.
     pub(super) fn signal(&self, name: &str) {
         if self.leash.is_some() {
             signal(self.pid(), name);
         }
     }
 
-    /// Waits, after the program has ended, until its children, watcher and sweeper are gone too, at most `limit`.
+    /// Waits, after the program has ended, until its children, watcher and sweeper are gone too, at
+    /// most `limit`.
     pub(super) async fn helpers_gone(&mut self, limit: Duration) {
         let begin = Instant::now();
         while matches!(self.sweeper.try_wait(), Ok(None)) && begin.elapsed() < limit {
@@ -170,7 +176,8 @@ impl Drop for Tether {
     }
 }
 
-/// Signals a process by the shell's own `kill`: std has SIGKILL alone, and `/bin/kill` is missing from small images.
+/// Signals a process by the shell's own `kill`: std has SIGKILL alone, and `/bin/kill` is missing
+/// from small images.
 pub(super) fn signal(pid: u32, name: &str) {
     let sent = Command::new("/bin/sh")
         .args(["-c", r#"kill -s "$1" "$2""#, "sh", name, &pid.to_string()])
