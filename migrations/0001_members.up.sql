@@ -24,6 +24,8 @@ CREATE TABLE members (
 
     CONSTRAINT members_email_folded_check
         CHECK ((email IS NULL) = (email_folded IS NULL) AND email_folded = lower(email_folded COLLATE "C")),
+    CONSTRAINT members_tags_check
+        CHECK (array_position(tags, NULL) IS NULL),
     CONSTRAINT members_status_check
         CHECK (status IN ('pending', 'active', 'suspended', 'ended')),
     CONSTRAINT members_attributes_check

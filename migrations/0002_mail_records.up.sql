@@ -42,6 +42,8 @@ CREATE TABLE mail_records (
         CHECK (recipient_folded = lower(recipient_folded COLLATE "C")),
     CONSTRAINT mail_records_category_check
         CHECK (category IN ('transactional', 'marketing')),
+    CONSTRAINT mail_records_tags_check
+        CHECK (array_position(tags, NULL) IS NULL),
     CONSTRAINT mail_records_status_check
         CHECK (status IN (
             'recorded', 'scheduled', 'queued', 'sent', 'deferred',

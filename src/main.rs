@@ -1,6 +1,9 @@
 //! The command line.
 
-use std::process::ExitCode;
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
 
 use clap::{Parser, Subcommand};
 use member_mail::{
@@ -56,6 +59,6 @@ fn main() -> ExitCode {
 }
 
 fn fail(error: &dyn std::error::Error) -> ExitCode {
-    eprintln!("member-mail: {error}");
+    writeln!(io::stderr(), "member-mail: {error}").ok();
     ExitCode::FAILURE
 }

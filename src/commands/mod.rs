@@ -40,7 +40,9 @@ fn log_to_stderr(config: &Config) {
     let log = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::clone(&config.log))
         .with_ansi(io::stderr().is_terminal())
-        .with_writer(io::stderr);
+        .with_writer(io::stderr)
+        // A log that cannot be written, on a full disk say, must not end the requests it tells of.
+        .log_internal_errors(false);
     if config.log_json {
         log.json().init();
     } else {

@@ -15,7 +15,7 @@ use utoipa::{
 
 use crate::{
     problem::{Code, FieldError, Problem},
-    values::Invalid,
+    values::{Invalid, PlainJson},
 };
 
 /// How many errors an answer names at most, and how long each may be, in bytes: the answer to a
@@ -36,7 +36,7 @@ pub fn body<T: DeserializeOwned + PartialSchema>(bytes: &[u8]) -> Result<T, Prob
         return Ok(value);
     }
     // The slow path: something is wrong, so find out all that is.
-    let body: Value = serde_json::from_slice(bytes).map_err(|error| malformed(&error))?;
+    let PlainJson(body) = serde_json::from_slice(bytes).map_err(|error| malformed(&error))?;
     let mut errors = errors_in::<T>(body);
     errors.extend(repeated_fields(bytes));
     errors.truncate(MAX_ERRORS);

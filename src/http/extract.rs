@@ -33,7 +33,7 @@ where
     type Rejection = Problem;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
-        if !is_json(request.headers()) {
+        if !is_json(request.headers()) || request.headers().contains_key(header::CONTENT_ENCODING) {
             return Err(Code::UnsupportedMediaType.into());
         }
         // The body was read by the layer that bounds it; nothing is waited for here.

@@ -50,8 +50,9 @@ fn code_of(error: &sqlx::Error) -> Code {
             // query_canceled and lock_not_available: a time limit of ours ended the statement.
             Some("57014" | "55P03") => Code::TimedOut,
             // Classes 08 (connection), 28 (who one is), 53 (resources), 57 (operator), no such
-            // database, and the two conflicts between transactions that pass when tried again.
-            Some("3D000" | "40001" | "40P01") => Code::DatabaseUnavailable,
+            // database, one that may only be read, as while another takes over, and the two
+            // conflicts between transactions that pass when tried again.
+            Some("3D000" | "25006" | "40001" | "40P01") => Code::DatabaseUnavailable,
             Some(state)
                 if ["08", "28", "53", "57"].contains(&state.get(..2).unwrap_or_default()) =>
             {

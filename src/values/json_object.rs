@@ -1,6 +1,6 @@
 //! A bounded JSON object that the database gives back equal.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::{Map, Number, Value};
 use sqlx::types::Json;
 use utoipa::{
@@ -10,7 +10,7 @@ use utoipa::{
     },
 };
 
-use super::Invalid;
+use super::{Invalid, PlainJson};
 
 const MAX_BYTES: usize = 16_384;
 const MAX_DEPTH: usize = 32;
@@ -26,9 +26,34 @@ const MAX_NUMBER: u64 = 9_007_199_254_740_991;
 /// −0.0 is 0.0, which is all that Postgres knows. Of a repeated key the last value stands. Strings
 /// are kept as they came, not normalised.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, sqlx::Type)]
-#[serde(try_from = "Map<String, Value>")]
+#[serde(try_from = "Members")]
 #[sqlx(transparent)]
-pub struct JsonObject(Json<Map<String, Value>>);
+pub struct JsonObject(Json<Members>);
+
+/// An object's members, read plainly from a request and from the database alike.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+struct Members(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match PlainJson::deserialize(deserializer)? {
+            PlainJson(Value::Object(map)) => Ok(Self(map)),
+            PlainJson(_) => Err(D::Error::custom(Invalid::new(
+                "invalid",
+                "An object is expected.",
+            ))),
+        }
+    }
+}
+
+impl TryFrom<Members> for JsonObject {
+    type Error = Invalid;
+
+    fn try_from(Members(map): Members) -> Result<Self, Invalid> {
+        Self::try_from(map)
+    }
+}
 
 impl TryFrom<Map<String, Value>> for JsonObject {
     type Error = Invalid;
@@ -44,7 +69,7 @@ impl TryFrom<Map<String, Value>> for JsonObject {
                 ),
             ));
         }
-        Ok(Self(Json(map)))
+        Ok(Self(Json(Members(map))))
     }
 }
 
@@ -249,7 +274,7 @@ mod tests {
     #[test]
     fn of_a_repeated_key_the_last_value_stands() {
         let object = parse(r#"{"a": 1, "a": 2}"#).expect("valid");
-        assert_eq!(object.0.0["a"], json!(2));
+        assert_eq!(object.0.0.0["a"], json!(2));
     }
 
     /// JSON as the `jsonb` of Postgres writes it: numbers in full, without an exponent, the

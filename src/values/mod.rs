@@ -13,12 +13,14 @@
 mod date;
 mod email_address;
 mod json_object;
+mod plain_json;
 pub mod strict;
 mod text;
 
 pub use date::{Date, Timestamp};
 pub use email_address::EmailAddress;
 pub use json_object::JsonObject;
+pub use plain_json::PlainJson;
 pub use text::{Line, Tags, Text};
 
 /// Why a value was refused.

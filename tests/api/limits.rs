@@ -202,3 +202,12 @@ async fn a_head_that_no_buffer_holds_ends_its_connection_with_the_right_status()
         431
     );
 }
+
+#[tokio::test]
+async fn a_body_that_is_encoded_is_not_taken_for_a_plain_one() {
+    let app = App::start().await;
+    let request = app.request(Method::POST, "/api/v1/members");
+    let request = request.header("content-encoding", "gzip");
+    let request = request.json(&json!({"name": "Ann"}));
+    request.send().await.problem(415, "unsupported_media_type");
+}

@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use member_mail::postgres::migrations::{MIGRATIONS, run};
+use serde_json::json;
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::kit::{App, Settings, database::Database};
@@ -84,6 +85,30 @@ async fn statements_that_are_prepared_outlive_a_new_column() {
     for path in &paths {
         app.get(path).await.expect(200);
     }
+}
+
+#[tokio::test]
+async fn a_database_that_may_only_be_read_is_served_as_far_as_it_goes() {
+    let app = App::start().await;
+    let ann = app.member("ann").await;
+    let mut sql = app.sql().await;
+    sqlx::raw_sql(
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on',
+             current_database()); END $$",
+    )
+    .execute(&mut sql)
+    .await
+    .expect("read-only");
+    let options = app.database.options.clone();
+    run(&options).await.expect("nothing is lacking");
+
+    let settings = Settings::default();
+    let app = App::start_on(app.database, options, settings).await;
+    app.get("/readyz").await.expect(200);
+    app.get(&ann).await.expect(200);
+    let refused = app.put(&ann, json!({"name": "Anna"})).await;
+    assert_eq!(refused.header("retry-after"), "1");
+    refused.problem(503, "database_unavailable");
 }
 
 /// A checksum is taken over a migration's bytes: with other line ends, a database that is in order is

@@ -350,3 +350,36 @@ async fn an_object_of_the_callers_own_comes_back_equal() {
         }
     }
 }
+
+#[tokio::test]
+async fn no_key_of_an_object_is_special() {
+    let app = App::start().await;
+    let raw = "$serde_json::private::RawValue";
+    let attributes = json!({"keep": {raw: "{\"injected\":true}"}, "other": {raw: "not json"}});
+    let body = json!({"name": "Ann", "attributes": attributes});
+    let created = app.post("/api/v1/members", body).await.expect(201);
+    assert_eq!(created.body["attributes"], attributes);
+    let path = created.header("location").to_owned();
+    assert_eq!(app.get(&path).await.expect(200).text, created.text);
+    let refused = app
+        .post("/api/v1/members", json!({raw: "{\"name\":\"x\"}"}))
+        .await;
+    refused.problem(422, "invalid_body");
+
+    // Text in text in text, each as deep as one may be.
+    let mut bomb = "1".to_owned();
+    for _ in 0..8 {
+        let (open, close) = ("[".repeat(124), "]".repeat(124));
+        bomb = format!("{open}{{{:?}:{}}}{close}", raw, json!(bomb));
+    }
+    let body = format!("{{\"name\":\"x\",\"attributes\":{{\"a\":{bomb}}}}}");
+    let request = app.request(hyper::Method::POST, "/api/v1/members");
+    let request = request
+        .header("content-type", "application/json")
+        .body(body);
+    request
+        .send()
+        .await
+        .error_at(422, "invalid_body", "#/attributes");
+    app.get(&path).await.expect(200);
+}

@@ -5,6 +5,7 @@ use hyper::{
     HeaderMap, Method, StatusCode,
     header::{CONTENT_TYPE, LOCATION},
 };
+use member_mail::values::PlainJson;
 use serde_json::{Value, json};
 
 use super::document::DOCUMENT;
@@ -29,7 +30,7 @@ impl Answer {
         bytes: &[u8],
     ) -> Self {
         let text = String::from_utf8(bytes.to_vec()).expect("UTF-8");
-        let body = serde_json::from_str(&text).unwrap_or_default();
+        let body = serde_json::from_str(&text).map_or(Value::Null, |PlainJson(body)| body);
         let answer = Self {
             status,
             headers,
