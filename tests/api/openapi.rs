@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::kit::{
     App,
-    document::{DOCUMENT, Operation, operations},
+    document::{DOCUMENT, Operation, fill, operations},
 };
 
 const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
@@ -206,16 +206,7 @@ async fn every_example_works_as_it_stands() {
         says: operation,
     } in operations
     {
-        let mut url = path.clone();
-        for parameter in operation["parameters"].as_array().into_iter().flatten() {
-            let name = parameter["name"].as_str().expect("name");
-            if parameter["in"] == "path" {
-                let example = parameter["example"]
-                    .as_str()
-                    .unwrap_or_else(|| panic!("{path}: {name} has no example"));
-                url = url.replace(&format!("{{{name}}}"), example);
-            }
-        }
+        let url = fill(&path, |parameter| parameter.example().to_owned());
         let mut request = app.request(method.clone(), &url);
         if let Some(content) = operation["requestBody"]["content"].as_object() {
             let reference = content["application/json"]["schema"]["$ref"]
@@ -244,7 +235,7 @@ async fn every_operation_refuses_a_parameter_that_it_does_not_know() {
         if path.starts_with("/livez") || path.starts_with("/readyz") {
             continue;
         }
-        let path = path.replace("{member_id}", &id).replace("{id}", &id);
+        let path = fill(&path, |_| id.clone());
         let request = app
             .request(method, &format!("{path}?verbose=1"))
             .json(&json!({"name": "x"}));

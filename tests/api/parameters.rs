@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::kit::{
     Answer, App,
-    document::{Operation, Subject, api_operations},
+    document::{Operation, Subject, api_operations, fill},
 };
 
 /// Sends `operation` with what stands behind its path.
@@ -60,12 +60,14 @@ async fn a_bad_id_in_the_path_is_named() {
     for operation in api_operations() {
         for name in operation.parameters("path") {
             for bad in BAD_IDS {
-                let place = format!("{{{name}}}");
-                let path = Operation {
-                    path: operation.path.replace(&place, bad),
-                    ..operation.clone()
-                };
-                let answer = send(&app, &operation, &path.path_on(&ann), "").await;
+                let path = fill(&operation.path, |parameter| {
+                    if parameter.name == name {
+                        bad.to_owned()
+                    } else {
+                        ann.value(&parameter).to_owned()
+                    }
+                });
+                let answer = send(&app, &operation, &path, "").await;
                 let code = answer.error_at(400, "invalid_parameter", &name);
                 assert_eq!(code, "invalid", "{}: {bad}", operation.name());
                 tried += 1;
@@ -83,9 +85,7 @@ async fn two_bad_ids_in_the_path_are_both_named() {
         if ids.len() < 2 {
             continue;
         }
-        let path = ids.iter().fold(operation.path.clone(), |path, name| {
-            path.replace(&format!("{{{name}}}"), "x")
-        });
+        let path = fill(&operation.path, |_| "x".to_owned());
         let problem = send(&app, &operation, &path, "").await;
         let problem = problem.problem(400, "invalid_parameter");
         let mut named = names(&problem);

@@ -103,9 +103,7 @@ async fn a_method_that_is_not_there_is_answered_with_those_that_are() {
     let app = App::start().await;
     let ann = Subject::create(&app).await;
     for (template, methods) in routes() {
-        let path = template
-            .replace("{member_id}", &ann.member_id)
-            .replace("{id}", &ann.mail_record_id);
+        let path = ann.fill(&template);
         for method in [
             "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "get",
             "X",

@@ -58,9 +58,7 @@ impl Operation {
 
     /// The path of the operation on `subject`.
     pub(crate) fn path_on(&self, subject: &Subject) -> String {
-        self.path
-            .replace("{member_id}", &subject.member_id)
-            .replace("{id}", &subject.mail_record_id)
+        subject.fill(&self.path)
     }
 
     /// The names of the parameters that stand in `place`: `query` or `path`.
@@ -110,6 +108,20 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
+    /// The path on this subject.
+    pub(crate) fn fill(&self, path: &str) -> String {
+        fill(path, |parameter| self.value(&parameter).to_owned())
+    }
+
+    /// The id of what it has in a collection, or else the document's example.
+    pub(crate) fn value(&self, parameter: &PathParameter<'_>) -> &str {
+        match parameter.collection {
+            "members" => &self.member_id,
+            "mail-records" => &self.mail_record_id,
+            _ => parameter.example(),
+        }
+    }
+
     pub(crate) async fn create(app: &App) -> Self {
         let member = app.member("ann").await;
         let mail_record = app.mail_record(&member, "Hello").await;
@@ -120,6 +132,51 @@ impl Subject {
             mail_record,
         }
     }
+}
+
+/// A parameter that stands in a path of the document.
+#[derive(Debug)]
+pub(crate) struct PathParameter<'a> {
+    path: &'a str,
+    pub(crate) name: &'a str,
+    /// The step in front of it.
+    collection: &'a str,
+}
+
+impl PathParameter<'_> {
+    pub(crate) fn example(&self) -> &'static str {
+        let Self { path, name, .. } = self;
+        let operations = DOCUMENT["paths"][path].as_object().expect("operations");
+        operations
+            .values()
+            .flat_map(|says| says["parameters"].as_array().into_iter().flatten())
+            .filter(|parameter| parameter["in"] == "path" && parameter["name"] == *name)
+            .find_map(|parameter| parameter["example"].as_str())
+            .unwrap_or_else(|| panic!("{path}: {name} has no example"))
+    }
+}
+
+/// The path with a value for each of its parameters, whatever they are called.
+pub(crate) fn fill(path: &str, mut value: impl FnMut(PathParameter<'_>) -> String) -> String {
+    let mut collection = "";
+    let mut filled = Vec::new();
+    for step in path.split('/') {
+        let name = step
+            .strip_prefix('{')
+            .and_then(|rest| rest.strip_suffix('}'));
+        filled.push(name.map_or_else(
+            || step.to_owned(),
+            |name| {
+                value(PathParameter {
+                    path,
+                    name,
+                    collection,
+                })
+            },
+        ));
+        collection = step;
+    }
+    filled.join("/")
 }
 
 fn last_step(path: &str) -> String {
