@@ -32,7 +32,7 @@ async fn one_connection_answers_fifty_requests_of_every_kind_at_once() {
     let body = json!({"name": "Ann", "email": "ann@example.org"});
     let requests = (0..50).map(async |number| {
         let record = json!({"subject": "Hi"});
-        match number % 5 {
+        match number % 4 {
             0 => app.get("/api/v1/members").await.expect(200),
             1 => app
                 .get(&format!("{ann}/with-mail-records"))
@@ -42,11 +42,12 @@ async fn one_connection_answers_fifty_requests_of_every_kind_at_once() {
                 .post(&format!("{ann}/mail-records"), record)
                 .await
                 .expect(201),
-            3 => app.put(&ann, body.clone()).await.expect(200),
-            _ => app.get("/readyz").await.expect(200),
+            _ => app.put(&ann, body.clone()).await.expect(200),
         }
     });
     join_all(requests).await;
+    // Not among them: how long it may wait for the connection is bounded in seconds.
+    app.get("/readyz").await.expect(200);
     assert_eq!(app.pool.size(), 1);
 }
 
