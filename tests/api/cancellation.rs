@@ -6,7 +6,8 @@ use sqlx::PgConnection;
 
 use crate::kit::{
     App, Settings, Wire,
-    wait::{sessions, until, until_locked},
+    sessions::{sessions, until_locked},
+    wait::until,
 };
 
 async fn execute(sql: &mut PgConnection, statement: &'static str) {

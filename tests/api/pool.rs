@@ -8,7 +8,8 @@ use sqlx::{AssertSqlSafe, ConnectOptions, PgConnection};
 
 use crate::kit::{
     Answer, App, Settings,
-    wait::{sessions, until, until_locked},
+    sessions::{sessions, until_locked},
+    wait::until,
 };
 
 const SECOND: Duration = Duration::from_secs(1);

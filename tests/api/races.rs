@@ -2,15 +2,12 @@
 //!
 //! A second session holds a lock until all requests wait for it, so that they do meet.
 
-use std::{future::Future, time::Duration};
-
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use sqlx::{Connection, PgConnection};
-use tokio::time::sleep;
+use sqlx::Connection;
 use uuid::Uuid;
 
-use crate::kit::{Answer, App, app::Settings};
+use crate::kit::{Answer, App, Settings, sessions::until_locked};
 
 const MEMBERS: &str = "/api/v1/members";
 const AT_ONCE: usize = 20;
@@ -23,26 +20,6 @@ async fn start() -> App {
     App::start_with(settings).await
 }
 
-/// Returns when `count` sessions of the service wait for a lock.
-async fn waiting(sql: &mut PgConnection, count: usize) {
-    // Should they never, a test that fails is better than one that hangs.
-    for _ in 0..4_000 {
-        let waiting: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM pg_stat_activity
-             WHERE datname = current_database() AND application_name = 'member-mail'
-               AND wait_event_type = 'Lock'",
-        )
-        .fetch_one(&mut *sql)
-        .await
-        .expect("activity");
-        if usize::try_from(waiting).is_ok_and(|waiting| waiting >= count) {
-            return;
-        }
-        sleep(Duration::from_millis(5)).await;
-    }
-    panic!("no {count} sessions wait for a lock");
-}
-
 /// Sends all requests at once, and lets none of them write before all are about to.
 async fn at_once<F: Future<Output = Answer>>(app: &App, requests: Vec<F>) -> Vec<Answer> {
     let count = requests.len();
@@ -53,7 +30,7 @@ async fn at_once<F: Future<Output = Answer>>(app: &App, requests: Vec<F>) -> Vec
         .await
         .expect("locked");
     let release = async {
-        waiting(&mut watcher, count).await;
+        until_locked(&mut watcher, count).await;
         held.commit().await.expect("released");
     };
     tokio::join!(join_all(requests), release).0
@@ -179,7 +156,7 @@ async fn during(app: &App, delete: &'static str, request: impl Future<Output = A
         .await
         .expect("deleted");
     let commit = async {
-        waiting(&mut watcher, 1).await;
+        until_locked(&mut watcher, 1).await;
         deleting.commit().await.expect("committed");
     };
     tokio::join!(request, commit).0
@@ -227,7 +204,7 @@ async fn a_member_whose_deletion_is_taken_back_gets_the_mail() {
     let records = format!("{ann}/mail-records");
     let request = app.post(&records, json!({"subject": "Hi"}));
     let take_back = async {
-        waiting(&mut watcher, 1).await;
+        until_locked(&mut watcher, 1).await;
         deleting.rollback().await.expect("rolled back");
     };
     tokio::join!(request, take_back).0.expect(201);
@@ -300,10 +277,10 @@ async fn two_members_that_swap_addresses_at_once_keep_their_own() {
     // The first has her row and waits for the key that is held.
     let first = app.put(&ann, to_bob.clone());
     let rest = async {
-        waiting(&mut watcher, 1).await;
+        until_locked(&mut watcher, 1).await;
         // The second has his row and waits for hers.
         let release = async {
-            waiting(&mut watcher, 2).await;
+            until_locked(&mut watcher, 2).await;
             held.rollback().await.expect("released");
         };
         tokio::join!(app.put(&bob, to_ann.clone()), release).0

@@ -8,7 +8,8 @@ use tokio::time::timeout;
 
 use crate::kit::{
     App, Settings, Wire,
-    wait::{sessions, until, until_locked},
+    sessions::{sessions, until_locked},
+    wait::{DEADLINE, until},
 };
 
 const GET: &str = "GET /livez HTTP/1.1\r\nHost: here\r\n\r\n";
@@ -34,7 +35,7 @@ async fn unlock(sql: &mut PgConnection) {
 }
 
 async fn served(app: &mut App) {
-    timeout(Duration::from_secs(30), &mut app.serving)
+    timeout(DEADLINE, &mut app.serving)
         .await
         .expect("an end")
         .expect("no panic");

@@ -28,6 +28,7 @@ fn owns_a_server() {
     match runtime.block_on(Server::start(options(Path::new(&data_dir), lifetime))) {
         Ok(server) => {
             println!("\nready {}", server.socket_dir().display());
+            // It is killed before; should the tests be killed first, it ends by itself.
             std::thread::sleep(Duration::from_mins(10));
         }
         Err(error) => println!("\nfailed {error}"),

@@ -1,15 +1,17 @@
-//! Data folders that clean up after themselves, and a look at the processes of a data folder.
+//! Data folders that clean up after themselves.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use member_mail::postgres::embedded::{Lifetime, Options, Server};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection, PgConnection};
+
+use super::processes::{clear, processes, running};
+use super::wait::until;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
@@ -60,17 +62,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // A killed server leaves its shared memory behind: that is for what does not end otherwise.
-        for name in ["INT", "KILL"] {
-            for pid in processes(&self.root) {
-                signal(pid, name);
-            }
-            let begin = Instant::now();
-            while !processes(&self.root).is_empty() && begin.elapsed() < Duration::from_secs(5) {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        }
-        let _ = fs::remove_dir_all(&self.root);
+        clear(&self.root);
     }
 }
 
@@ -93,55 +85,13 @@ pub(crate) fn entries(folder: &Path) -> Vec<String> {
     names
 }
 
-/// All live processes that work in a folder or name it in their arguments: servers, their backends and watchers.
-pub(crate) fn processes(folder: &Path) -> Vec<u32> {
-    let output = Command::new("ps")
-        .args(["-axww", "-o", "pid=,state=,args="])
-        .output()
-        .expect("ps runs");
-    let name = folder.to_string_lossy().into_owned();
-    String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .filter_map(|line| {
-            let (pid, rest) = line.trim_start().split_once(' ')?;
-            let pid: u32 = pid.parse().ok()?;
-            let works_in = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
-            let ours = works_in.starts_with(folder) || rest.contains(&name);
-            (ours && !rest.trim_start().starts_with('Z') && pid != std::process::id())
-                .then_some(pid)
-        })
-        .collect()
-}
-
 /// The process ids of the watchers and sweepers of a folder.
 pub(crate) fn watchers(folder: &Path) -> Vec<u32> {
-    let mut found = processes(folder);
-    found.retain(|pid| arguments(*pid).starts_with("/bin/sh"));
-    found
-}
-
-/// The process ids of the postmasters of a folder.
-pub(crate) fn postmasters(folder: &Path) -> Vec<u32> {
-    let mut found = processes(folder);
-    found.retain(|pid| {
-        arguments(*pid).contains("/postgres -D ") && !arguments(*pid).starts_with("/bin/sh")
-    });
-    found
-}
-
-fn arguments(pid: u32) -> String {
-    let output = Command::new("ps")
-        .args(["-ww", "-o", "args=", "-p", &pid.to_string()])
-        .output()
-        .expect("ps runs");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-pub(crate) fn signal(pid: u32, name: &str) {
-    Command::new("/bin/sh")
-        .args(["-c", &format!("kill -s {name} {pid}")])
-        .status()
-        .expect("a shell");
+    running(folder)
+        .into_iter()
+        .filter(|process| process.command.starts_with("/bin/sh"))
+        .map(|process| process.id)
+        .collect()
 }
 
 pub(crate) fn is_root() -> bool {
@@ -149,13 +99,12 @@ pub(crate) fn is_root() -> bool {
     output.stdout == b"0\n"
 }
 
-/// Waits until something is so. The deadline is far off: it only keeps a failing test from hanging.
-pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !holds() {
-        assert!(begin.elapsed() < Duration::from_mins(1), "never: {what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+/// Waits until no process of the place is left.
+#[track_caller]
+pub(crate) fn until_deserted(place: &Place) -> impl Future<Output = ()> {
+    until("every process has ended", async || {
+        processes(&place.root).is_empty()
+    })
 }
 
 pub(crate) async fn connect(options: &PgConnectOptions) -> PgConnection {

@@ -7,7 +7,8 @@ use std::path::Path;
 use member_mail::postgres::embedded::binaries::Search;
 use member_mail::postgres::embedded::{Error, Lifetime, Machine, Server};
 
-use super::fixture::{Place, entries, installed, is_root, options, processes, write_program};
+use super::fixture::{Place, entries, installed, is_root, options, write_program};
+use super::processes::processes;
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path)

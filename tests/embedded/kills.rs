@@ -1,13 +1,11 @@
 //! Owners, watchers and servers that are killed.
 
-use std::time::Duration;
-
 use member_mail::postgres::embedded::{Lifetime, Server};
 
 use super::child::Owner;
-use super::fixture::{
-    Place, add_row, entries, eventually, postmasters, processes, signal, watchers,
-};
+use super::fixture::{Place, add_row, connect, entries, until_deserted, watchers};
+use super::processes::{postmasters, processes, signal};
+use super::wait::until;
 
 #[tokio::test]
 async fn a_killed_owner_leaves_no_server_behind() {
@@ -16,7 +14,7 @@ async fn a_killed_owner_leaves_no_server_behind() {
     let options = owner.ready().expect("a server");
     assert_eq!(add_row(&options).await, 1);
     owner.kill();
-    eventually("no process", || processes(&place.root).is_empty()).await;
+    until_deserted(&place).await;
 
     let server = place.start().await;
     assert_eq!(add_row(&server.connect_options()).await, 2);
@@ -29,7 +27,7 @@ async fn a_killed_owner_of_a_temporary_server_leaves_nothing_behind() {
     let mut owner = Owner::spawn(&place.data(), Lifetime::Temporary);
     owner.ready().expect("a server");
     owner.kill();
-    eventually("no process", || processes(&place.root).is_empty()).await;
+    until_deserted(&place).await;
     assert_eq!(entries(&place.root), [""; 0]);
 }
 
@@ -43,7 +41,7 @@ async fn owners_killed_and_started_in_a_row_lose_no_row() {
         assert_eq!(postmasters(&place.root).len(), 1);
         owner.kill();
     }
-    eventually("no process", || processes(&place.root).is_empty()).await;
+    until_deserted(&place).await;
 }
 
 #[tokio::test]
@@ -96,13 +94,24 @@ async fn backends_that_outlive_their_postmaster_are_waited_for() {
     let options = owner.ready().expect("a server");
     add_row(&options).await;
     // A backend in a long computation does not look up, and holds on to the shared memory.
+    let mut connection = connect(&options).await;
     let busy = tokio::spawn(async move {
-        let mut connection = super::fixture::connect(&options).await;
         sqlx::query("SELECT sum(length(md5(i::text))) FROM generate_series(1, 8000000) AS i")
             .execute(&mut connection)
             .await
     });
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let mut sql = connect(&options).await;
+    until("the backend computes", async || {
+        sqlx::query_scalar(
+            "SELECT EXISTS (SELECT FROM pg_stat_activity
+             WHERE pid <> pg_backend_pid() AND state = 'active' AND wait_event IS NULL
+               AND query LIKE 'SELECT sum(length(%')",
+        )
+        .fetch_one(&mut sql)
+        .await
+        .expect("sessions")
+    })
+    .await;
     for watcher in watchers(&place.root) {
         signal(watcher, "KILL");
     }
@@ -131,7 +140,7 @@ async fn a_server_without_its_watcher_still_stops() {
         signal(watcher, "KILL");
     }
     drop(server);
-    eventually("no process", || processes(&place.root).is_empty()).await;
+    until_deserted(&place).await;
 }
 
 /// Whether initdb is at work.
@@ -149,10 +158,10 @@ async fn a_start_given_up_while_the_cluster_is_made_leaves_nothing_half_made() {
     let start = Server::start(place.options(Lifetime::Persistent));
     tokio::select! {
         _ = start => panic!("it was to be given up"),
-        () = eventually("a cluster in the making", || in_the_making(&place)) => {}
+        () = until("a cluster in the making", async || in_the_making(&place)) => {}
     }
-    eventually("no process", || processes(&place.root).is_empty()).await;
-    eventually("nothing half made", || {
+    until_deserted(&place).await;
+    until("nothing half made", async || {
         entries(&place.data()) == ["lock", "postgres.log"]
     })
     .await;
@@ -163,13 +172,13 @@ async fn a_start_given_up_while_the_cluster_is_made_leaves_nothing_half_made() {
 async fn an_owner_killed_while_the_cluster_is_made_leaves_nothing_half_made() {
     let place = Place::new();
     let mut owner = Owner::spawn(&place.data(), Lifetime::Persistent);
-    eventually("a cluster in the making", || in_the_making(&place)).await;
+    until("a cluster in the making", async || in_the_making(&place)).await;
     owner.kill();
     // At once: the earlier initdb may still be at work.
     let server = place.start().await;
     assert_eq!(add_row(&server.connect_options()).await, 1);
     server.stop().await;
-    eventually("no process", || processes(&place.root).is_empty()).await;
+    until_deserted(&place).await;
 
     place.start().await.stop().await;
     let left = entries(&place.data());

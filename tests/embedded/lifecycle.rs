@@ -6,7 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use member_mail::postgres::embedded::{Error, Lifetime, Server};
 use sqlx::Row;
 
-use super::fixture::{Place, add_row, connect, entries, eventually, postmasters, processes};
+use super::fixture::{Place, add_row, connect, entries, until_deserted};
+use super::processes::{postmasters, processes};
+use super::wait::until;
 
 #[tokio::test]
 async fn data_is_there_again_after_a_stop() {
@@ -61,7 +63,7 @@ async fn the_server_is_private_and_durable() {
 async fn a_dropped_server_ends() {
     let place = Place::new();
     drop(place.start().await);
-    eventually("no process", || processes(&place.root).is_empty()).await;
+    until_deserted(&place).await;
 }
 
 #[tokio::test]
@@ -93,8 +95,8 @@ async fn a_dropped_temporary_server_takes_its_folder_along() {
     let place = Place::new();
     let server = Server::start(place.options(Lifetime::Temporary)).await;
     drop(server.expect("a server"));
-    eventually("an empty folder", || entries(&place.root).is_empty()).await;
-    eventually("no process", || processes(&place.root).is_empty()).await;
+    until("an empty folder", async || entries(&place.root).is_empty()).await;
+    until_deserted(&place).await;
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! The embedded server, on real clusters and with really killed processes.
+//! The embedded server, on real clusters and with really killed processes. `processes` and `wait` are
+//! from `tests/kit`, which other tests take in too.
 
 #![cfg(unix)]
 
@@ -9,5 +10,9 @@ mod fixture;
 mod folders;
 mod kills;
 mod lifecycle;
+#[path = "../kit/processes.rs"]
+mod processes;
 mod takeover;
 mod users;
+#[path = "../kit/wait.rs"]
+mod wait;

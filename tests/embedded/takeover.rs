@@ -5,7 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
-use super::fixture::{Place, add_row, is_root, postmasters};
+use super::fixture::{Place, add_row, is_root};
+use super::processes::postmasters;
 
 /// Leaves the pid files of a crashed server behind, with another process id in them.
 async fn leave_pid_files(place: &Place, pid: u32) {

@@ -8,7 +8,8 @@ use std::process::Command;
 use member_mail::postgres::embedded::Lifetime;
 
 use super::child::Owner;
-use super::fixture::{Place, add_row, entries, is_root, processes};
+use super::fixture::{Place, add_row, entries, is_root};
+use super::processes::processes;
 
 /// An owner that runs as another user, from a copy of this program that the user can reach.
 fn owner_as(place: &Place, uid: u32) -> Owner {

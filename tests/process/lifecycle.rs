@@ -9,7 +9,8 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::kit::{
-    Database, Folder, Process, get, process::address, says_not_ready, send, until, url,
+    Database, Folder, Process, get, process::address, says_not_ready, send, until, until_locked,
+    url,
 };
 
 /// A member, and another session that holds her row.
@@ -24,26 +25,6 @@ async fn locked_member(folder: &Folder, address: SocketAddr) -> (String, PgConne
     }
     let id = ann["id"].as_str().expect("id");
     (format!("/api/v1/members/{id}"), sql)
-}
-
-async fn until_waiting(sql: &mut PgConnection) {
-    loop {
-        sqlx::query("SELECT pg_stat_clear_snapshot()")
-            .execute(&mut *sql)
-            .await
-            .expect("a new look");
-        let waiting: bool = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT FROM pg_stat_activity
-             WHERE datname = current_database() AND wait_event_type = 'Lock')",
-        )
-        .fetch_one(&mut *sql)
-        .await
-        .expect("sessions");
-        if waiting {
-            return;
-        }
-        tokio::time::sleep(crate::kit::PAUSE).await;
-    }
 }
 
 #[test]
@@ -82,7 +63,7 @@ async fn a_signal_ends_the_service_when_its_work_is_done() {
         let (process, address) = Process::serve(&folder, &[]);
         let (ann, mut sql) = locked_member(&folder, address).await;
         let writing = thread::spawn(move || send(address, "PUT", &ann, &json!({"name": "Anna"})));
-        until_waiting(&mut sql).await;
+        until_locked(&mut sql, 1).await;
 
         process.signal(signal);
         until("the service is not ready", || says_not_ready(address));
@@ -107,7 +88,7 @@ async fn a_second_signal_ends_the_service_at_once() {
     let (process, address) = Process::serve(&folder, &[("SHUTDOWN_GRACE_SECONDS", "3600")]);
     let (ann, mut sql) = locked_member(&folder, address).await;
     let writing = thread::spawn(move || send(address, "PUT", &ann, &json!({"name": "Anna"})));
-    until_waiting(&mut sql).await;
+    until_locked(&mut sql, 1).await;
 
     process.signal("TERM");
     until("the service is not ready", || says_not_ready(address));
@@ -135,7 +116,7 @@ async fn the_grace_period_bounds_the_end() {
     let (process, address) = Process::serve(&folder, &[("SHUTDOWN_GRACE_SECONDS", "1")]);
     let (ann, mut sql) = locked_member(&folder, address).await;
     let writing = thread::spawn(move || send(address, "PUT", &ann, &json!({"name": "Anna"})));
-    until_waiting(&mut sql).await;
+    until_locked(&mut sql, 1).await;
 
     process.signal("TERM");
     process.output().success();
@@ -177,7 +158,7 @@ async fn a_signal_ends_the_wait_for_a_migration() {
             .expect("locked");
     }
     let process = Process::start(&folder, &[], &[("DATABASE_URL", &url)]);
-    until_waiting(&mut sql).await;
+    until_locked(&mut sql, 1).await;
     process.signal("TERM");
     assert_eq!(process.output().success(), "");
 }

@@ -2,23 +2,31 @@
 //!
 //! - [`app`]: a service of one's own, on a database of one's own
 //! - [`answer`]: an answer, checked against the OpenAPI document as it comes in
-//! - [`database`]: where databases come from
 //! - [`document`]: the OpenAPI document, and its operations as tests walk them
 //! - [`log`]: the log, as a test reads it
 //! - [`raw`]: a request written byte by byte
 //! - [`request`]: a request, and the client that sends it
 //! - [`shim`]: a link between service and Postgres that can be held and cut
-//! - [`wait`]: waiting for what comes in its own time
 //! - [`wire`]: a client that writes its bytes itself
+//!
+//! From `tests/kit`, which other tests take in too:
+//!
+//! - [`database`]: where databases come from
+//! - [`sessions`]: the sessions on a database
+//! - [`wait`]: waiting for what comes in its own time
 
 pub(crate) mod answer;
 pub(crate) mod app;
+#[path = "../../kit/database.rs"]
 pub(crate) mod database;
 pub(crate) mod document;
 pub(crate) mod log;
 pub(crate) mod raw;
 pub(crate) mod request;
+#[path = "../../kit/sessions.rs"]
+pub(crate) mod sessions;
 pub(crate) mod shim;
+#[path = "../../kit/wait.rs"]
 pub(crate) mod wait;
 pub(crate) mod wire;
 

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::DEADLINE;
+use super::wait::DEADLINE;
 
 /// Sends a request; fails if there is no whole answer.
 pub(crate) fn send(

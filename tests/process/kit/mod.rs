@@ -1,17 +1,27 @@
 //! What the tests share.
 //!
-//! - [`database`]: databases on a server that was not started by the program
-//! - [`folder`]: a working folder of one's own, and the processes that belong to it
+//! - [`folder`]: a working folder of one's own
 //! - [`http`]: the plainest client
 //! - [`process`]: the running program
+//!
+//! From `tests/kit`, which other tests take in too:
+//!
+//! - [`database`]: databases on a server that was not started by the program
+//! - [`processes`]: the processes of a folder
+//! - [`sessions`]: the sessions on a database
+//! - [`wait`]: waiting for what comes in its own time
 
-#[path = "../../api/kit/database.rs"]
+#[path = "../../kit/database.rs"]
 pub(crate) mod database;
 pub(crate) mod folder;
 pub(crate) mod http;
 pub(crate) mod process;
-
-use std::time::{Duration, Instant};
+#[path = "../../kit/processes.rs"]
+pub(crate) mod processes;
+#[path = "../../kit/sessions.rs"]
+pub(crate) mod sessions;
+#[path = "../../kit/wait.rs"]
+pub(crate) mod wait;
 
 use sqlx::ConnectOptions;
 
@@ -19,18 +29,15 @@ pub(crate) use database::Database;
 pub(crate) use folder::Folder;
 pub(crate) use http::{get, says_not_ready, send};
 pub(crate) use process::Process;
+pub(crate) use sessions::until_locked;
+use wait::Wait;
 
-/// Generous: what is waited for comes far sooner, or the test fails.
-pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
-pub(crate) const PAUSE: Duration = Duration::from_millis(20);
-
-/// Returns when `condition` holds.
+/// Returns when `condition` holds; for a test that has no runtime to wait on.
 #[track_caller]
 pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let begin = Instant::now();
+    let wait = Wait::new(what);
     while !condition() {
-        assert!(begin.elapsed() < DEADLINE, "never came true: {what}");
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(wait.pause());
     }
 }
 

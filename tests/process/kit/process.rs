@@ -10,7 +10,7 @@ use std::{
 
 use member_mail::config::SETTINGS;
 
-use super::{DEADLINE, Folder, folder::signal, until};
+use super::{Folder, processes::signal, until, wait::DEADLINE};
 
 /// Killed with this value.
 pub(crate) struct Process {
