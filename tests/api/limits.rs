@@ -2,13 +2,10 @@
 
 use hyper::Method;
 use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt, net::TcpStream};
 
 use crate::kit::{
-    App,
-    app::Settings,
+    App, Settings, Wire,
     document::{Operation, Subject, api_operations, writing_operations},
-    raw,
 };
 
 const MAX_BODY: usize = 1024 * 1024;
@@ -44,7 +41,7 @@ async fn a_body_that_is_too_large_is_answered_with_413() {
                 operation.path_on(&ann),
                 body_of(&operation, bytes)
             );
-            let answer = raw::exchange(app.address, request).await;
+            let answer = Wire::exchange(app.address, &request).await;
             let problem = answer.problem(413, "content_too_large");
             assert_eq!(problem["errors"], json!([]));
         }
@@ -106,29 +103,31 @@ async fn a_client_that_waits_to_be_told_to_go_on_is_told_of_413_before_it_sends(
     for factor in [2, 10, 10_000] {
         let length = factor * MAX_BODY;
         let head = head(&format!("Content-Length: {length}\r\nExpect: 100-continue"));
-        let answer = raw::exchange(app.address, head).await;
+        let answer = Wire::exchange(app.address, &head).await;
         answer.problem(413, "content_too_large");
     }
     let body = json!({"name": "Ann"}).to_string();
     let fields = format!("Content-Length: {}\r\nExpect: 100-continue", body.len());
-    let answer = raw::exchange(app.address, head(&fields) + &body).await;
+    let mut wire = Wire::connect(app.address).await;
+    wire.send(&(head(&fields) + &body)).await;
     // The answer that says to go on, and the one behind it.
-    assert_eq!(answer.status, 100);
-    assert!(answer.body.starts_with(b"HTTP/1.1 201 "));
+    for status in [100, 201] {
+        assert_eq!(wire.reply().await.expect("an answer").status, status);
+    }
+    assert_eq!(wire.closed().await, "");
 }
 
 #[tokio::test]
 async fn a_body_of_unknown_length_that_is_too_large_is_answered_with_413() {
     let app = start().await;
-    let mut stream = TcpStream::connect(app.address).await.expect("a connection");
-    let head = head("Transfer-Encoding: chunked");
-    stream.write_all(head.as_bytes()).await.expect("sent");
+    let mut wire = Wire::connect(app.address).await;
+    wire.send(&head("Transfer-Encoding: chunked")).await;
     let chunk = format!("{:x}\r\n{}\r\n", MAX_BODY, " ".repeat(MAX_BODY));
     for _ in 0..10 {
-        stream.write_all(chunk.as_bytes()).await.expect("sent");
+        wire.send(&chunk).await;
     }
-    stream.write_all(b"0\r\n\r\n").await.expect("sent");
-    let answer = raw::read_to_end(&mut stream).await;
+    wire.send("0\r\n\r\n").await;
+    let answer = wire.last_reply().await;
     answer.problem(413, "content_too_large");
 }
 
@@ -136,7 +135,7 @@ async fn a_body_of_unknown_length_that_is_too_large_is_answered_with_413() {
 async fn a_body_whose_chunks_are_broken_is_not_blamed_on_time() {
     let app = start().await;
     let request = head("Transfer-Encoding: chunked") + "zz\r\n{}\r\n0\r\n\r\n";
-    let answer = raw::exchange(app.address, request).await;
+    let answer = Wire::exchange(app.address, &request).await;
     answer.problem(400, "malformed_json");
 }
 
@@ -189,16 +188,18 @@ async fn a_head_that_no_buffer_holds_ends_its_connection_with_the_right_status()
         let fields = fields.concat();
         format!("GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{fields}\r\n")
     };
-    assert_eq!(raw::exchange(app.address, fields(98)).await.status, 200);
-    let refused = raw::exchange(app.address, fields(99)).await;
+    assert_eq!(Wire::exchange(app.address, &fields(98)).await.status, 200);
+    let refused = Wire::exchange(app.address, &fields(99)).await;
     assert_eq!(refused.status, 431);
-    assert!(refused.body.is_empty());
+    assert_eq!(refused.text, "");
     let large = format!(
         "GET /livez HTTP/1.1\r\nHost: x\r\nx-large: {}",
         "a".repeat(64 * 1024)
     );
     assert_eq!(
-        raw::exchange(app.address, &large[..64 * 1024]).await.status,
+        Wire::exchange(app.address, &large[..64 * 1024])
+            .await
+            .status,
         431
     );
 }

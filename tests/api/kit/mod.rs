@@ -4,7 +4,6 @@
 //! - [`answer`]: an answer, checked against the OpenAPI document as it comes in
 //! - [`document`]: the OpenAPI document, and its operations as tests walk them
 //! - [`log`]: the log, as a test reads it
-//! - [`raw`]: a request written byte by byte
 //! - [`request`]: a request, and the client that sends it
 //! - [`shim`]: a link between service and Postgres that can be held and cut
 //! - [`wire`]: a client that writes its bytes itself
@@ -21,7 +20,6 @@ pub(crate) mod app;
 pub(crate) mod database;
 pub(crate) mod document;
 pub(crate) mod log;
-pub(crate) mod raw;
 pub(crate) mod request;
 #[path = "../../kit/sessions.rs"]
 pub(crate) mod sessions;

@@ -1,7 +1,11 @@
 //! A client that writes its bytes itself: slowly, wrongly, or not at all.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr};
 
+use hyper::{
+    HeaderMap,
+    header::{HeaderName, HeaderValue},
+};
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -9,8 +13,7 @@ use tokio::{
     time::timeout,
 };
 
-/// Generous: what is waited for comes far sooner, or the test fails.
-const DEADLINE: Duration = Duration::from_secs(30);
+use super::wait::DEADLINE;
 
 pub(crate) struct Wire {
     stream: TcpStream,
@@ -22,9 +25,41 @@ pub(crate) struct Wire {
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
-    /// The status line and the header, in lower case.
-    pub(crate) head: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+    /// Null if the body is not JSON.
     pub(crate) body: Value,
+}
+
+impl Reply {
+    fn new(head: &str, body: Vec<u8>) -> Self {
+        let mut lines = head.trim_end().split("\r\n");
+        let status = lines.next().and_then(|line| line.get(9..12));
+        let headers = lines.map(|line| {
+            let (name, value) = line.split_once(':').expect("a field");
+            (
+                name.parse::<HeaderName>().expect("a name"),
+                HeaderValue::from_str(value.trim()).expect("a value"),
+            )
+        });
+        let text = String::from_utf8(body).expect("UTF-8");
+        Self {
+            status: status.expect("a status").parse().expect("a status"),
+            headers: headers.collect(),
+            body: serde_json::from_str(&text).unwrap_or_default(),
+            text,
+        }
+    }
+
+    /// Expects a problem, and answers its document.
+    #[track_caller]
+    pub(crate) fn problem(self, status: u16, code: &str) -> Value {
+        assert_eq!(self.status, status, "{}", self.text);
+        assert_eq!(self.headers["content-type"], "application/problem+json");
+        assert_eq!(self.body["code"], code, "{}", self.text);
+        assert_eq!(self.body["status"], status);
+        self.body
+    }
 }
 
 impl Wire {
@@ -40,6 +75,13 @@ impl Wire {
         let mut wire = Self::connect(address).await;
         wire.request(method, path, body).await;
         wire
+    }
+
+    /// Sends `request`, which must ask for the connection to be closed, and reads until it is.
+    pub(crate) async fn exchange(address: SocketAddr, request: &str) -> Reply {
+        let mut wire = Self::connect(address).await;
+        wire.send(request).await;
+        wire.last_reply().await
     }
 
     pub(crate) async fn request(&mut self, method: &str, path: &str, body: &Value) {
@@ -60,8 +102,10 @@ impl Wire {
     }
 
     /// Fails if the service has closed the connection.
-    pub(crate) async fn try_send(&mut self, text: &str) -> std::io::Result<()> {
-        self.stream.write_all(text.as_bytes()).await
+    pub(crate) async fn try_send(&mut self, text: &str) -> io::Result<()> {
+        timeout(DEADLINE, self.stream.write_all(text.as_bytes()))
+            .await
+            .expect("a service that reads")
     }
 
     /// Reads one answer; none if the connection was closed instead.
@@ -71,13 +115,31 @@ impl Wire {
             .expect("an answer")
     }
 
+    /// Reads the answer that ends with the connection, in good order, whatever length it says it has.
+    pub(crate) async fn last_reply(mut self) -> Reply {
+        self.read_to_end().await.expect("an end without a reset");
+        let text = String::from_utf8(self.ahead).expect("UTF-8");
+        let (head, body) = text
+            .split_once("\r\n\r\n")
+            .unwrap_or_else(|| panic!("no answer: {text:?}"));
+        Reply::new(head, body.into())
+    }
+
     /// Waits until the service has closed the connection, and answers what it sent before.
     pub(crate) async fn closed(mut self) -> String {
-        let reading = async { while self.read_more().await {} };
+        // A reset is an end too.
+        self.read_to_end().await.ok();
+        String::from_utf8(self.ahead).expect("UTF-8")
+    }
+
+    async fn read_to_end(&mut self) -> io::Result<()> {
+        let reading = async {
+            while self.read_more().await? {}
+            Ok(())
+        };
         timeout(DEADLINE, reading)
             .await
-            .expect("a closed connection");
-        String::from_utf8(self.ahead).expect("UTF-8")
+            .expect("a closed connection")
     }
 
     async fn read_reply(&mut self) -> Option<Reply> {
@@ -85,35 +147,34 @@ impl Wire {
             if let Some(end) = find(&self.ahead, b"\r\n\r\n") {
                 let rest = self.ahead.split_off(end + 4);
                 let head = std::mem::replace(&mut self.ahead, rest);
-                break String::from_utf8(head).expect("UTF-8").to_lowercase();
+                break String::from_utf8(head).expect("UTF-8");
             }
-            if !self.read_more().await {
+            // A reset is an end too.
+            if !self.read_more().await.unwrap_or(false) {
                 return None;
             }
         };
         let length = head
             .lines()
-            .find_map(|line| line.strip_prefix("content-length: "))
+            .filter_map(|line| line.split_once(": "))
+            .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+            .map(|(_, length)| length)
             .map_or(0, |length| length.parse().expect("a length"));
         while self.ahead.len() < length {
-            assert!(self.read_more().await, "cut off: {head}");
+            let more = self.read_more().await.unwrap_or(false);
+            assert!(more, "cut off: {head}");
         }
         let rest = self.ahead.split_off(length);
         let body = std::mem::replace(&mut self.ahead, rest);
-        Some(Reply {
-            status: head[9..12].parse().expect("a status"),
-            body: serde_json::from_slice(&body).unwrap_or_default(),
-            head,
-        })
+        Some(Reply::new(&head, body))
     }
 
     /// False at the end.
-    async fn read_more(&mut self) -> bool {
+    async fn read_more(&mut self) -> io::Result<bool> {
         let mut buffer = [0; 4096];
-        // A reset is an end too.
-        let length = self.stream.read(&mut buffer).await.unwrap_or(0);
+        let length = self.stream.read(&mut buffer).await?;
         self.ahead.extend_from_slice(&buffer[..length]);
-        length > 0
+        Ok(length > 0)
     }
 }
 
