@@ -6,7 +6,7 @@ use member_mail::http::layers::identify_and_log;
 use serde_json::json;
 use tower::ServiceExt;
 
-use crate::kit::{App, log::Log, wait::until};
+use crate::kit::{App, log::Log, sessions::until_locked, wait::until};
 
 #[tokio::test]
 async fn a_panic_is_logged_under_the_requests_id_and_answered() {
@@ -37,7 +37,7 @@ async fn a_request_whose_client_leaves_has_its_line_too() {
         .expect("locked");
     let log = Log::capture();
     let leaving = app.wire("PUT", &ann, &json!({"name": "Anna"})).await;
-    app.notice_departures().await;
+    until_locked(&mut sql, 1).await;
     drop(leaving);
     until("the line is there", async || {
         log.text().contains("the client left before the answer")
