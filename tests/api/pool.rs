@@ -47,7 +47,7 @@ async fn one_connection_answers_fifty_requests_of_every_kind_at_once() {
         }
     });
     join_all(requests).await;
-    // Not among them: how long it may wait for the connection is bounded in seconds.
+    // Not among them: it asks on a connection of its own, and waits seconds for the answer.
     app.get("/readyz").await.expect(200);
     assert_eq!(app.pool.size(), 1);
 }
