@@ -2,11 +2,23 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex},
+    sync::{Arc, LazyLock, Mutex},
 };
 
-use tracing::{Level, subscriber::DefaultGuard};
+use tracing::{Dispatch, Level, Subscriber, subscriber::DefaultGuard};
 use tracing_subscriber::fmt::MakeWriter;
+
+/// While there is one subscriber, the thread that comes by an event first decides for all threads whether
+/// it is wanted: another test's, say, on which nobody reads the log. With two, both are asked.
+static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(subscriber(&Lines::default())));
+
+fn subscriber(lines: &Lines) -> impl Subscriber + Send + Sync + use<> {
+    tracing_subscriber::fmt()
+        .with_max_level(Level::INFO)
+        .with_ansi(false)
+        .with_writer(lines.clone())
+        .finish()
+}
 
 /// What is logged on this thread at `info` and above; the runtime of a test has no other.
 pub(crate) struct Log {
@@ -17,14 +29,11 @@ pub(crate) struct Log {
 impl Log {
     pub(crate) fn capture() -> Self {
         let lines = Lines::default();
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(Level::INFO)
-            .with_ansi(false)
-            .with_writer(lines.clone())
-            .finish();
+        LazyLock::force(&SECOND);
+        let guard = tracing::subscriber::set_default(subscriber(&lines));
         Self {
             lines,
-            _guard: tracing::subscriber::set_default(subscriber),
+            _guard: guard,
         }
     }
 
