@@ -16,6 +16,7 @@ use crate::{
     app::{self, AppState},
     config::Config,
     http::{
+        body::Bodies,
         layers::Limits,
         server::{self, Shutdown},
     },
@@ -30,6 +31,8 @@ pub async fn run() -> Result<(), Error> {
     let config = Config::load()?;
     log_to_stderr(&config);
     let mut signals = Signals::new()?;
+    // The usual limit is 1,024 files, far below the connections that are allowed.
+    rlimit::increase_nofile_limit(u64::MAX).ok();
     // Before the database is touched: a taken port is no reason to migrate.
     let listeners = server::bind(&config.bind_addresses)
         .await
@@ -52,7 +55,7 @@ pub async fn run() -> Result<(), Error> {
         probe: pool::probe(database.options.clone(), &bounds),
         limits: Limits {
             request_timeout: config.request_timeout,
-            max_body: config.max_body_bytes,
+            bodies: Bodies::new(config.max_body_bytes),
             hosts: config.allowed_hosts.into(),
             writes: writes.clone(),
             shutdown: shutdown.clone(),

@@ -32,6 +32,8 @@ impl Hosts {
     /// [`Code::InvalidHost`] if the request does not name one host (RFC 9112, section 3.2),
     /// [`Code::UnknownHost`] if it names another than these.
     pub(super) fn check(&self, request: &Request) -> Result<(), Problem> {
+        // Two that differ are two requests: one to whoever routes by the first, one to whoever by
+        // the last.
         let mut fields = request.headers().get_all(header::HOST).iter();
         let (field, further) = (fields.next(), fields.next());
         if further.is_some() || (field.is_none() && request.version() >= Version::HTTP_11) {

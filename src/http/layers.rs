@@ -4,30 +4,25 @@
 use std::{any::Any, panic::AssertUnwindSafe, time::Duration};
 
 use axum::{
-    body::{Body, Bytes, HttpBody},
+    body::Body,
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    http::{HeaderName, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
 use tracing::{Instrument, Span, error, info, info_span};
 use uuid::Uuid;
 
-use super::{host::Hosts, server::Shutdown};
+use super::{body::Bodies, host::Hosts, server::Shutdown};
 use crate::problem::{Code, Problem, render};
 
 /// Bytes of the path and query of a URI.
 const MAX_URI: usize = 8 * 1024;
 /// Bytes of all header fields together.
 const MAX_HEADER: usize = 32 * 1024;
-/// How much of a body that is too large is read all the same, so that the client is still there to
-/// read the answer: a connection that is closed under a sending client is reset.
-const MAX_DISCARDED: usize = 16 * 1024 * 1024;
-
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The bounds of a request, and where running writes are counted.
@@ -35,8 +30,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub struct Limits {
     /// From the first byte of the body to the answer.
     pub request_timeout: Duration,
-    /// Bytes.
-    pub max_body: usize,
+    pub bodies: Bodies,
     pub hosts: Hosts,
     /// Writes that go on when their client has left.
     pub writes: TaskTracker,
@@ -165,17 +159,18 @@ async fn run_bounded(limits: &Limits, request: Request, next: Next) -> Result<Re
             .map_err(|_| Code::TimedOut.into());
     }
     let (parts, body) = request.into_parts();
-    if waits_to_send(&parts.headers) && body.size_hint().lower() > limits.max_body as u64 {
-        // Nothing is on its way yet, and nothing needs to come.
-        return Err(Code::ContentTooLarge.into());
-    }
-    let body = timeout_at(deadline, read(body, limits.max_body))
+    let (body, place) = timeout_at(deadline, limits.bodies.read(&parts.headers, body))
         .await
         .map_err(|_| Problem::from(Code::RequestTimeout))??;
     let request = Request::from_parts(parts, Body::from(body));
     // A write runs to its end in a task of its own. Cancelled half way, it would stop between two
     // statements, or give a connection back inside an open transaction.
-    let write = limits.writes.spawn(next.run(request).in_current_span());
+    let write = next.run(request).in_current_span();
+    let write = limits.writes.spawn(async move {
+        let response = write.await;
+        drop(place);
+        response
+    });
     match timeout_at(deadline, write).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(failure)) => Err(match failure.try_into_panic() {
@@ -187,8 +182,6 @@ async fn run_bounded(limits: &Limits, request: Request, next: Next) -> Result<Re
 }
 
 fn check_header(request: &Request) -> Result<(), Problem> {
-    // Two that differ are two requests: one to whoever routes by the first, one to whoever by the
-    // last.
     let uri = request
         .uri()
         .path_and_query()
@@ -206,39 +199,6 @@ fn check_header(request: &Request) -> Result<(), Problem> {
         return Err(Problem::from(Code::HeaderFieldsTooLarge).with_detail(detail));
     }
     Ok(())
-}
-
-/// Whether the client sends the body only when it is told to go on (RFC 9110, section 10.1.1).
-fn waits_to_send(headers: &HeaderMap) -> bool {
-    headers
-        .get(header::EXPECT)
-        .is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"))
-}
-
-async fn read(body: Body, max: usize) -> Result<Bytes, Problem> {
-    let mut body = Limited::new(body, max + MAX_DISCARDED);
-    let mut bytes = Vec::new();
-    let mut length = 0;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| {
-            if error.is::<LengthLimitError>() {
-                return Code::ContentTooLarge.into();
-            }
-            let detail = "The body ends before its time, or its chunks cannot be read.";
-            Problem::from(Code::MalformedJson).with_detail(detail)
-        })?;
-        if let Ok(data) = frame.into_data() {
-            length += data.len();
-            if length <= max {
-                bytes.extend_from_slice(&data);
-            }
-        }
-    }
-    if length > max {
-        let detail = format!("The body holds {length} bytes; at most {max} are read.");
-        return Err(Problem::from(Code::ContentTooLarge).with_detail(detail));
-    }
-    Ok(bytes.into())
 }
 
 /// Answers of the API are the caller's own business: no cache keeps them, and no browser guesses

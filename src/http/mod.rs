@@ -5,12 +5,14 @@
 //! - [`cursor`]: opaque positions in a list
 //! - [`page`]: a page of a list
 //! - [`negotiate`]: the form of an answer, chosen by `Accept`
+//! - [`body`]: the body of a request, read whole and within bounds
 //! - [`host`]: the names by which the service may be called
 //! - [`layers`]: what happens to every request: id, log line, limits, deadline
 //! - [`strict`]: unknown parameters
 //! - [`server`]: connections, and how they end
 //! - `stall`: a stream whose writes do not wait for ever
 
+pub mod body;
 pub mod cursor;
 pub mod decode;
 pub mod extract;

@@ -6,6 +6,7 @@ use hyper::Method;
 use member_mail::{
     app::{self, AppState},
     http::{
+        body::Bodies,
         layers::Limits,
         server::{self, Shutdown},
     },
@@ -101,7 +102,7 @@ impl App {
             probe: pool::probe(options, &bounds),
             limits: Limits {
                 request_timeout: settings.request_timeout,
-                max_body: settings.max_body,
+                bodies: Bodies::new(settings.max_body),
                 hosts: settings.allowed_hosts.into(),
                 writes: writes.clone(),
                 shutdown: shutdown.clone(),
