@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use member_mail::postgres::embedded::{Error, Lifetime, Server};
 use sqlx::Row;
 
 use super::fixture::{Place, add_row, connect, entries, until_deserted};
-use super::processes::{postmasters, processes};
+use super::processes::{postmasters, processes, signal};
 use super::wait::until;
 
 #[tokio::test]
@@ -143,4 +144,20 @@ async fn a_path_too_long_for_a_socket_is_no_hindrance() {
     let socket = server.socket_dir().to_owned();
     server.stop().await;
     fs::remove_dir(socket).expect("an empty folder");
+}
+
+#[tokio::test]
+async fn a_server_that_ends_by_itself_is_lost_and_one_that_runs_is_not() {
+    let place = Place::new();
+    let mut server = place.start().await;
+    let early = tokio::time::timeout(Duration::from_millis(2500), server.lost()).await;
+    assert!(early.is_err(), "it still runs");
+    signal(postmasters(&place.root)[0], "KILL");
+    tokio::time::timeout(Duration::from_secs(10), server.lost())
+        .await
+        .expect("told within seconds");
+    server.lost().await;
+    server.stop().await;
+    until_deserted(&place).await;
+    place.start().await.stop().await;
 }

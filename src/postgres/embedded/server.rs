@@ -1,6 +1,7 @@
 //! The steps from a data folder to a server that answers.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, Connection, PgConnection};
@@ -11,6 +12,9 @@ use super::error::Error;
 use super::folder::Folder;
 use super::tether::Tether;
 use super::{DATABASE, Lifetime, Options, PORT, SUPERUSER, cluster, takeover};
+
+/// How often it is looked whether the server still runs.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Where server binaries come from on this machine.
 #[derive(Debug, Clone)]
@@ -92,6 +96,14 @@ impl Server {
     #[must_use]
     pub fn socket_dir(&self) -> &Path {
         &self.socket
+    }
+
+    /// Returns once the server has ended by itself: killed, or after a fault of its own. What is
+    /// left then is to [`stop`](Self::stop), which clears up.
+    pub async fn lost(&mut self) {
+        while matches!(self.tether.ended(), Ok(None)) {
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// Ends the server and waits until it is gone, 50 seconds at most. Open connections are cut.

@@ -27,6 +27,10 @@ impl Server {
         match self.0 {}
     }
 
+    pub async fn lost(&mut self) {
+        match self.0 {}
+    }
+
     pub async fn stop(self) {
         match self.0 {}
     }
