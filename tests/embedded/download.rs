@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Cursor, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -201,6 +202,12 @@ async fn a_machine_without_a_server_fetches_one_once() {
     let home = place.data().join(format!("postgres-{VERSION}"));
     assert_eq!(entries(&home.join("bin")), ["initdb", "postgres"]);
     assert!(!remains.exists());
+    // Of whoever fetched it: the server's user must not change what runs next time.
+    for program in ["", "bin", "bin/postgres"] {
+        let owner = fs::metadata(home.join(program)).expect("it is there").uid();
+        let own = fs::metadata(place.data()).expect("a folder").uid();
+        assert_eq!(owner, own, "{program}");
+    }
 
     let before = host.requests.load(Ordering::Relaxed);
     let server = Server::start_on(options(&place, &host), machine)

@@ -99,6 +99,16 @@ pub(crate) fn is_root() -> bool {
     output.stdout == b"0\n"
 }
 
+/// The mode of a data folder: the server's user passes through root's.
+pub(crate) fn data_mode() -> u32 {
+    if is_root() { 0o711 } else { 0o700 }
+}
+
+pub(crate) fn mode(path: &Path) -> u32 {
+    let metadata = fs::symlink_metadata(path).expect("it is there");
+    metadata.permissions().mode() & 0o7777
+}
+
 /// Waits until no process of the place is left.
 #[track_caller]
 pub(crate) fn until_deserted(place: &Place) -> impl Future<Output = ()> {

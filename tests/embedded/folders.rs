@@ -1,22 +1,13 @@
 //! Data folders that are not as they should be, and binaries that are of no use.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, chown, symlink};
-use std::path::Path;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use member_mail::postgres::embedded::binaries::Search;
-use member_mail::postgres::embedded::{Error, Lifetime, Machine, Server};
+use member_mail::postgres::embedded::{Lifetime, Machine, Server};
 
-use super::fixture::{Place, entries, installed, is_root, options, write_program};
+use super::fixture::{Place, data_mode, entries, installed, mode, options, write_program};
 use super::processes::processes;
-
-fn mode(path: &Path) -> u32 {
-    fs::metadata(path)
-        .expect("it is there")
-        .permissions()
-        .mode()
-        & 0o7777
-}
 
 #[tokio::test]
 async fn a_folder_with_files_of_others_is_refused_and_left_as_it_is() {
@@ -39,7 +30,7 @@ async fn a_folder_open_to_others_is_closed() {
         fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("a mode");
     }
     let server = place.start().await;
-    assert_eq!(mode(&place.data()), 0o700);
+    assert_eq!(mode(&place.data()), data_mode());
     assert_eq!(mode(&place.cluster()), 0o700);
     server.stop().await;
 }
@@ -163,36 +154,4 @@ async fn a_lone_link_in_the_path_leads_to_the_server() {
     };
     let server = Server::start_on(place.options(Lifetime::Persistent), machine).await;
     server.expect("a server").stop().await;
-}
-
-/// As root alone: others cannot make what is tested here.
-#[tokio::test]
-async fn root_is_given_a_folder_that_the_servers_user_can_enter() {
-    if !is_root() {
-        return;
-    }
-    let place = Place::new();
-    fs::set_permissions(&place.root, Permissions::from_mode(0o700)).expect("a mode");
-    let server = place.start().await;
-    let elsewhere = server.data_dir().to_owned();
-    assert!(elsewhere.starts_with("/var/tmp"), "{}", elsewhere.display());
-    assert_eq!(mode(&elsewhere), 0o700);
-    server.stop().await;
-    let again = place.start().await;
-    assert_eq!(again.data_dir(), elsewhere);
-    again.stop().await;
-    fs::remove_dir_all(&elsewhere).expect("removed");
-
-    // Somebody else makes the folder first.
-    for squat in [(1234, 0o700), (0, 0o777)] {
-        fs::create_dir(&elsewhere).expect("a folder");
-        chown(&elsewhere, Some(squat.0), None).expect("another owner");
-        fs::set_permissions(&elsewhere, Permissions::from_mode(squat.1)).expect("a mode");
-        let refused = Server::start(place.options(Lifetime::Persistent)).await;
-        fs::remove_dir_all(&elsewhere).expect("removed");
-        assert!(
-            matches!(refused, Err(Error::NotPrivate { .. })),
-            "{refused:?}"
-        );
-    }
 }

@@ -1,13 +1,12 @@
 //! Start, stop, and a server for a while.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use member_mail::postgres::embedded::{Error, Lifetime, Server};
 use sqlx::Row;
 
-use super::fixture::{Place, add_row, connect, entries, until_deserted};
+use super::fixture::{Place, add_row, connect, data_mode, entries, mode, until_deserted};
 use super::processes::{postmasters, processes, signal};
 use super::wait::until;
 
@@ -30,16 +29,9 @@ async fn data_is_there_again_after_a_stop() {
 async fn the_server_is_private_and_durable() {
     let place = Place::new();
     let server = place.start().await;
-    for folder in [
-        place.data(),
-        server.socket_dir().to_owned(),
-        place.cluster(),
-    ] {
-        let mode = fs::metadata(&folder)
-            .expect("a folder")
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o777, 0o700, "{}", folder.display());
+    assert_eq!(mode(&place.data()), data_mode());
+    for folder in [server.socket_dir(), &place.cluster()] {
+        assert_eq!(mode(folder), 0o700, "{}", folder.display());
     }
     let mut connection = connect(&server.connect_options()).await;
     let row = sqlx::query(
@@ -136,11 +128,7 @@ async fn a_path_too_long_for_a_socket_is_no_hindrance() {
     let server = Server::start(options).await.expect("a server");
     assert_eq!(add_row(&server.connect_options()).await, 1);
     assert!(!server.socket_dir().starts_with(&place.root));
-    let mode = fs::metadata(server.socket_dir())
-        .expect("it")
-        .permissions()
-        .mode();
-    assert_eq!(mode & 0o777, 0o700);
+    assert_eq!(mode(server.socket_dir()), 0o700);
     let socket = server.socket_dir().to_owned();
     server.stop().await;
     fs::remove_dir(socket).expect("an empty folder");

@@ -13,6 +13,7 @@ mod lifecycle;
 #[path = "../kit/processes.rs"]
 mod processes;
 mod takeover;
+mod trust;
 mod users;
 #[path = "../kit/wait.rs"]
 mod wait;

@@ -27,12 +27,13 @@ async fn leave_pid_files(place: &Place, pid: u32) {
     }
 }
 
-/// A process of the user that the server runs as: the one whose process id keeps a server from starting.
+/// A process of the user that the server runs as: the one whose process id keeps a server from
+/// starting.
 fn bystander(place: &Place) -> Child {
     let mut command = Command::new("sleep");
     command.arg("600");
     if is_root() {
-        let owner = fs::metadata(place.data()).expect("a folder");
+        let owner = fs::metadata(place.cluster()).expect("a folder");
         command.uid(owner.uid()).gid(owner.gid());
     }
     command.spawn().expect("sleep runs")

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
-use super::{DATABASE, SUPERUSER};
+use super::{DATABASE, SUPERUSER, trust};
 
 /// How to connect to the server that runs on the data folder `path`; none if none takes
 /// connections.
@@ -24,7 +24,7 @@ pub fn running(path: &Path) -> Option<PgConnectOptions> {
 /// Reads the server's own words: its pid file has the port in line 4, the folder of the socket in
 /// line 5 and the state in line 8.
 fn connect_options(cluster: &Path) -> Option<PgConnectOptions> {
-    let file = fs::read_to_string(cluster.join("postmaster.pid")).ok()?;
+    let file = trust::read_small(&cluster.join("postmaster.pid")).ok()?;
     let lines: Vec<&str> = file.lines().map(str::trim).collect();
     let [_, _, _, port, socket, _, _, "ready", ..] = lines.as_slice() else {
         return None;

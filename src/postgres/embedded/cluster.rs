@@ -13,7 +13,7 @@ use super::error::Error;
 use super::folder::Folder;
 use super::takeover::{FAST, IMMEDIATE};
 use super::tether::{POLL, Tether, Tethered};
-use super::{Lifetime, PORT, SUPERUSER};
+use super::{Lifetime, PORT, SUPERUSER, trust};
 
 /// Begins the name of a cluster that is being made. It gets its real name once it is complete, so
 /// that one with its real name is always whole.
@@ -240,7 +240,7 @@ async fn ready(tether: &mut Tether, cluster: &Path) -> io::Result<Option<ExitSta
         if let Some(status) = tether.ended()? {
             return Ok(Some(status));
         }
-        let content = fs::read_to_string(&pid_file).unwrap_or_default();
+        let content = trust::read_small(&pid_file).unwrap_or_default();
         let mut lines = content.lines();
         if lines.next() == Some(&own) && lines.nth(6).map(str::trim) == Some("ready") {
             return Ok(None);

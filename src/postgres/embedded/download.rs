@@ -109,9 +109,9 @@ pub async fn fetch(
 #[cfg(feature = "postgres-download")]
 mod archive {
     use std::fmt::Write;
-    use std::fs::{self, DirBuilder};
+    use std::fs::{self, DirBuilder, Permissions};
     use std::io::{self, BufReader, Cursor, Read};
-    use std::os::unix::fs::DirBuilderExt;
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
     use std::path::Path;
     use std::sync::Once;
     use std::time::Duration;
@@ -239,11 +239,24 @@ mod archive {
             }
         }
         DirBuilder::new().mode(0o755).create(&partial)?;
-        if let Err(error) = unpack(archive, &partial) {
+        if let Err(error) = unpack(archive, &partial).and_then(|()| let_others_enter(&partial)) {
             fs::remove_dir_all(&partial)?;
             return Err(error.into());
         }
         fs::rename(&partial, &home)?;
+        Ok(())
+    }
+
+    /// The files stay root's where root fetched them, so that the server's user cannot change what
+    /// runs next time. It must reach them, whatever the umask is.
+    fn let_others_enter(folder: &Path) -> io::Result<()> {
+        fs::set_permissions(folder, Permissions::from_mode(0o755))?;
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                let_others_enter(&entry.path())?;
+            }
+        }
         Ok(())
     }
 

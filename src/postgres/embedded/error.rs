@@ -25,12 +25,41 @@ pub enum Error {
     NotEmpty { path: PathBuf },
 
     #[error(
-        "{path} belongs to another user (uid {owner}) or is open to others (mode {mode:o}); remove it, or set DATA_DIR to another folder"
+        "{path} must be a file or folder of uid {wanted} that nobody else can write to, and it belongs to uid {owner} with mode {mode:o}; start as its owner, or set DATA_DIR to another folder"
     )]
     NotPrivate {
         path: PathBuf,
+        wanted: u32,
         owner: u32,
         mode: u32,
+    },
+
+    #[error(
+        "other users decide where the data folder {path} leads, by {by} (uid {owner}, mode {mode:o}); set DATA_DIR to a folder on whose way all belongs to root"
+    )]
+    Exposed {
+        path: PathBuf,
+        by: PathBuf,
+        owner: u32,
+        mode: u32,
+    },
+
+    #[error(
+        "the server runs as uid {wanted}, and the data in {path} belongs to uid {owner}; change its owner with chown -R, or set DATA_DIR to another folder"
+    )]
+    NotServers {
+        path: PathBuf,
+        owner: u32,
+        wanted: u32,
+    },
+
+    #[error(
+        "the data folder {path} holds data, and uid {uid}, which the server runs as, cannot enter {parent}; let it in with chmod o+x, or move the data and set DATA_DIR to its new folder"
+    )]
+    OutOfReach {
+        path: PathBuf,
+        parent: PathBuf,
+        uid: u32,
     },
 
     #[error(

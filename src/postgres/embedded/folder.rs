@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::error::Error;
-use super::identity::{self, Identity};
-use super::{Lifetime, PORT};
+use super::identity::Identity;
+use super::{Lifetime, PORT, trust};
 
 /// Longest path of a socket in bytes: macOS takes 103, Linux 107.
 const SOCKET_PATH_MAX: usize = 103;
@@ -25,29 +25,28 @@ pub(super) struct Folder {
 
 impl Folder {
     /// Makes the folder where needed, checks that it is ours and takes its lock.
+    ///
+    /// For root the folder itself is root's, as is all in it but the clusters and the socket: the
+    /// server's user can neither put a link into root's way nor claim a folder as its own.
     pub(super) fn open(data_dir: &Path, lifetime: Lifetime) -> Result<Self, Error> {
-        let wanted = resolve(data_dir)?;
-        let identity = Identity::choose(data_owner(&wanted))?;
-        let parent = wanted.parent().unwrap_or_else(|| Path::new("/"));
-        let (path, identity) = if identity.is_root() && !identity.can_enter(parent) {
-            let path = Path::new("/var/tmp").join(short_name(&wanted));
-            let identity = Identity::choose(data_owner(&path))?;
-            make_private(&path, &identity)?;
-            tracing::warn!(
-                "the server's user cannot enter {}: the data is in {}",
-                wanted.display(),
-                path.display()
-            );
-            (path, identity)
-        } else {
-            claim(&wanted, &identity)?;
-            (wanted, identity)
-        };
-
-        let empty = check_content(&path)?;
+        let identity = Identity::choose()?;
+        let path = place(resolve(data_dir, &identity)?, &identity, lifetime)?;
+        let empty = claim(&path, &identity)?;
         let lock = lock(&path, &identity)?;
         if lifetime == Lifetime::Temporary && !empty {
             return Err(Error::NotEmpty { path });
+        }
+        let identity = match clusters(&path).last() {
+            Some(newest) => identity.for_cluster(&path.join(format!("data-{newest}")))?,
+            None => identity,
+        };
+        if identity.is_shared() {
+            tracing::warn!(
+                "there is no user postgres, so the server on {} runs as nobody: every other \
+                 process of nobody can read the data; create the user postgres before the first \
+                 start",
+                path.display()
+            );
         }
         Ok(Self {
             path,
@@ -69,12 +68,18 @@ impl Folder {
         self.path.join("postgres.log")
     }
 
-    /// Opens the server's log anew and keeps the one before, so that neither grows for ever.
+    /// Opens the server's log anew and keeps the one before, so that neither grows for ever. The
+    /// file is always a new one, never what a link leads to.
     pub(super) fn open_log(&self) -> Result<File, Error> {
         let log = self.log();
-        let _ = fs::rename(&log, self.path.join("postgres.log.1"));
+        match fs::rename(&log, self.path.join("postgres.log.1")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::folder(&log)(error));
+            }
+            _ => {}
+        }
         OpenOptions::new()
-            .create(true)
+            .create_new(true)
             .append(true)
             .mode(0o600)
             .open(&log)
@@ -93,79 +98,132 @@ impl Folder {
         }
     }
 
-    /// Makes the folder of the socket and clears it: a lock file left there by a killed server
-    /// names a process id that may be another program's by now, and would keep the new server from
+    /// Makes the folder of the socket anew: a lock file left there by a killed server names a
+    /// process id that may be another program's by now, and would keep the new server from
     /// starting.
     pub(super) fn make_socket(&self) -> Result<PathBuf, Error> {
         let socket = self.socket();
-        make_private(&socket, &self.identity)?;
-        for name in [format!(".s.PGSQL.{PORT}"), format!(".s.PGSQL.{PORT}.lock")] {
-            let stale = socket.join(name);
-            match fs::remove_file(&stale) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(Error::folder(&stale)(error));
+        let failed = |error| Error::folder(&socket)(error);
+        match fs::symlink_metadata(&socket) {
+            Ok(found) => {
+                // In /tmp another user may have been first.
+                let ours = [self.identity.own_uid(), self.identity.server_uid()];
+                let ours = socket.starts_with(&self.path) || ours.contains(&found.uid());
+                if !found.is_dir() || !ours {
+                    return Err(self.identity.not_private(&socket, &found));
                 }
-                _ => {}
+                fs::remove_dir_all(&socket).map_err(failed)?;
             }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
         }
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&socket)
+            .and_then(|()| self.identity.give(&socket))
+            .map_err(failed)?;
         Ok(socket)
     }
 }
 
+/// Where the data of `wanted` is: there, or for root in a folder of its own below `/var/tmp` if the
+/// server's user could not enter it when the data was made.
+fn place(wanted: PathBuf, identity: &Identity, lifetime: Lifetime) -> Result<PathBuf, Error> {
+    if !identity.is_root() {
+        return Ok(wanted);
+    }
+    let parent = wanted.parent().unwrap_or_else(|| Path::new("/"));
+    let enters = identity.can_enter(parent);
+    if !clusters(&wanted).is_empty() {
+        return if enters {
+            Ok(wanted)
+        } else {
+            Err(Error::OutOfReach {
+                parent: parent.to_owned(),
+                uid: identity.server_uid(),
+                path: wanted,
+            })
+        };
+    }
+    let fallback = Path::new("/var/tmp").join(short_name(&wanted));
+    if !enters {
+        match fs::symlink_metadata(&fallback) {
+            Ok(found) if !trust::is_own_folder(&fallback, identity.own_uid()) => {
+                return Err(identity.not_private(&fallback, &found));
+            }
+            _ => {}
+        }
+        tracing::warn!(
+            "the server's user cannot enter {}: the data is in {}",
+            wanted.display(),
+            fallback.display()
+        );
+        return Ok(fallback);
+    }
+    let ours = trust::is_own_folder(&fallback, identity.own_uid())
+        && trust::is_own_file(&fallback.join("lock"), identity.own_uid());
+    if lifetime == Lifetime::Persistent && ours && !clusters(&fallback).is_empty() {
+        tracing::warn!(
+            "the data stays in {}, where it was made; to have it in {}, stop the server and move \
+             the folder there",
+            fallback.display(),
+            wanted.display()
+        );
+        return Ok(fallback);
+    }
+    Ok(wanted)
+}
+
 /// The absolute path of the data folder, free of links, its parent made.
-fn resolve(data_dir: &Path) -> Result<PathBuf, Error> {
+fn resolve(data_dir: &Path, identity: &Identity) -> Result<PathBuf, Error> {
     let absolute = std::path::absolute(data_dir).map_err(Error::folder(data_dir))?;
+    if identity.is_root() {
+        trust::check_way(&absolute)?;
+    }
     if let Ok(existing) = absolute.canonicalize() {
         return Ok(existing);
     }
     let (Some(parent), Some(name)) = (absolute.parent(), absolute.file_name()) else {
         return Err(Error::NotOurs { path: absolute });
     };
-    fs::create_dir_all(parent).map_err(Error::folder(parent))?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(parent)
+        .map_err(Error::folder(parent))?;
     let parent = parent.canonicalize().map_err(Error::folder(parent))?;
     Ok(parent.join(name))
 }
 
-/// Makes or takes the folder that was asked for. It may exist, as a mounted volume does.
-fn claim(path: &Path, identity: &Identity) -> Result<(), Error> {
+/// Makes or takes the folder, and tells whether it is empty. It may exist, as a mounted volume
+/// does.
+fn claim(path: &Path, identity: &Identity) -> Result<bool, Error> {
     let failed = |error| Error::folder(path)(error);
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
         _ => {}
     }
-    let metadata = fs::metadata(path).map_err(failed)?;
-    if !identity.is_root() && metadata.uid() != identity.own_uid() {
-        return Err(Error::NotPrivate {
-            path: path.to_owned(),
-            owner: metadata.uid(),
-            mode: metadata.mode() & 0o7777,
-        });
-    }
+    let found = fs::symlink_metadata(path).map_err(failed)?;
+    let own = found.is_dir() && found.uid() == identity.own_uid();
     // Before the folder is changed in any way: a DATA_DIR set to somebody's home must not cut them
     // off from it.
-    check_content(path)?;
-    fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(failed)?;
-    identity.give(path).map_err(failed)
-}
-
-/// Makes a folder in a place where every local user may write, or takes one that is surely ours:
-/// one that another user made first would let them read the data or speak to the server.
-fn make_private(path: &Path, identity: &Identity) -> Result<(), Error> {
-    let failed = |error| Error::folder(path)(error);
-    match DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
-        _ => {}
+    if !own {
+        return Err(identity.not_private(path, &found));
     }
-    let metadata = fs::symlink_metadata(path).map_err(failed)?;
-    let ours = metadata.uid() == identity.server_uid() || metadata.uid() == identity.own_uid();
-    if !metadata.is_dir() || !ours || metadata.mode() & 0o077 != 0 {
-        return Err(Error::NotPrivate {
-            path: path.to_owned(),
-            owner: metadata.uid(),
-            mode: metadata.mode() & 0o7777,
-        });
+    let empty = check_content(path)?;
+    // What others could write to may hold what they put there, and a shared folder is not ours to
+    // close.
+    let shared = found.mode() & 0o1000 != 0;
+    if trust::open_to_others(&found) && (shared || !empty) {
+        return Err(identity.not_private(path, &found));
     }
-    identity.give(path).map_err(failed)
+    // The server's user passes through root's folder to what is its own in there.
+    let mode = if identity.is_root() { 0o711 } else { 0o700 };
+    fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed)?;
+    if empty && !check_content(path)? {
+        return Err(identity.not_private(path, &found));
+    }
+    Ok(empty)
 }
 
 /// Whether the folder is empty. One with files and without our lock is not ours to fill,
@@ -176,7 +234,7 @@ fn check_content(path: &Path) -> Result<bool, Error> {
     for entry in fs::read_dir(path).map_err(failed)? {
         empty &= entry.map_err(failed)?.file_name() == "lost+found";
     }
-    if !empty && !path.join("lock").exists() {
+    if !empty && fs::symlink_metadata(path.join("lock")).is_err() {
         return Err(Error::NotOurs {
             path: path.to_owned(),
         });
@@ -186,21 +244,29 @@ fn check_content(path: &Path) -> Result<bool, Error> {
 
 fn lock(path: &Path, identity: &Identity) -> Result<File, Error> {
     let file = path.join("lock");
+    let failed = |error| Error::folder(&file)(error);
+    match fs::symlink_metadata(&file) {
+        Ok(found) if !trust::is_own_file(&file, identity.own_uid()) => {
+            return Err(identity.not_private(&file, &found));
+        }
+        _ => {}
+    }
     let lock = OpenOptions::new()
         .create(true)
         .truncate(false)
         .write(true)
         .mode(0o600)
         .open(&file)
-        .map_err(Error::folder(&file))?;
-    // The server's user may be the one to start it next time.
-    identity.give(&file).map_err(Error::folder(&file))?;
+        .map_err(failed)?;
+    // Who can open it can hold it, and keep the server from starting.
+    lock.set_permissions(Permissions::from_mode(0o600))
+        .map_err(failed)?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => Err(Error::InUse {
             path: path.to_owned(),
         }),
-        Err(TryLockError::Error(error)) => Err(Error::folder(&file)(error)),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
     }
 }
 
@@ -218,11 +284,6 @@ fn clusters(path: &Path) -> Vec<u32> {
         .collect();
     majors.sort_unstable();
     majors
-}
-
-fn data_owner(path: &Path) -> Option<(u32, u32)> {
-    let newest = *clusters(path).last()?;
-    identity::owner(&path.join(format!("data-{newest}")))
 }
 
 /// `member-mail-` and 16 hexadecimal digits: the same for the same path, short enough for a socket.

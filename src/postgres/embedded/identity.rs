@@ -2,7 +2,7 @@
 //! is.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::{MetadataExt, lchown};
 use std::os::unix::process::CommandExt;
@@ -26,28 +26,55 @@ const PASSED_ON: [&str; 4] = [
 pub(super) struct Identity {
     own_uid: u32,
     other: Option<(u32, u32)>,
+    /// The other one is `nobody`, whom programs of all kinds run as.
+    shared: bool,
 }
 
 impl Identity {
-    /// The user for a cluster whose data belongs to `data_owner` (uid, gid), if there is data.
-    pub(super) fn choose(data_owner: Option<(u32, u32)>) -> Result<Self, Error> {
+    /// The user that this machine has for the server.
+    pub(super) fn choose() -> Result<Self, Error> {
         let own_uid = id(&["-u"]).ok_or(Error::NoServerUser)?;
         if own_uid != 0 {
             return Ok(Self {
                 own_uid,
                 other: None,
+                shared: false,
             });
         }
-        // Data made by an ordinary user stays theirs when root starts the server once.
-        let other = data_owner
-            .filter(|(uid, _)| *uid != 0)
-            .or_else(|| account("postgres"))
+        let postgres = account("postgres");
+        let other = postgres
             .or_else(|| account("nobody"))
             .ok_or(Error::NoServerUser)?;
         Ok(Self {
             own_uid,
             other: Some(other),
+            shared: postgres.is_none(),
         })
+    }
+
+    /// The user for a cluster that is there. It is `nobody` where the user `postgres` was added
+    /// later, and nobody else: root alone can have put the cluster into root's folder, yet a copy
+    /// that kept its owners may belong to somebody who is not to read it.
+    pub(super) fn for_cluster(self, cluster: &Path) -> Result<Self, Error> {
+        if !self.is_root() {
+            return Ok(self);
+        }
+        let found = fs::symlink_metadata(cluster).map_err(Error::folder(cluster))?;
+        if [self.own_uid, self.server_uid()].contains(&found.uid()) {
+            return Ok(self);
+        }
+        match account("nobody") {
+            Some(nobody) if nobody.0 == found.uid() => Ok(Self {
+                other: Some(nobody),
+                shared: true,
+                ..self
+            }),
+            _ => Err(Error::NotServers {
+                path: cluster.to_owned(),
+                owner: found.uid(),
+                wanted: self.server_uid(),
+            }),
+        }
     }
 
     pub(super) fn is_root(&self) -> bool {
@@ -56,6 +83,20 @@ impl Identity {
 
     pub(super) fn own_uid(&self) -> u32 {
         self.own_uid
+    }
+
+    pub(super) fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// The complaint about a file or folder that is not ours alone.
+    pub(super) fn not_private(&self, path: &Path, found: &Metadata) -> Error {
+        Error::NotPrivate {
+            path: path.to_owned(),
+            wanted: self.own_uid,
+            owner: found.uid(),
+            mode: found.mode() & 0o7777,
+        }
     }
 
     /// The uid that the server runs with.
@@ -98,26 +139,6 @@ impl Identity {
             None => Ok(()),
         }
     }
-
-    /// [`give`](Self::give) for a folder and all below it.
-    pub(super) fn give_all(&self, path: &Path) -> io::Result<()> {
-        if self.other.is_none() {
-            return Ok(());
-        }
-        self.give(path)?;
-        if fs::symlink_metadata(path)?.is_dir() {
-            for entry in fs::read_dir(path)? {
-                self.give_all(&entry?.path())?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The uid and gid that own `path`.
-pub(super) fn owner(path: &Path) -> Option<(u32, u32)> {
-    let metadata = fs::symlink_metadata(path).ok()?;
-    Some((metadata.uid(), metadata.gid()))
 }
 
 fn account(name: &str) -> Option<(u32, u32)> {

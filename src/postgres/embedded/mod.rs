@@ -25,6 +25,8 @@ mod server;
 mod takeover;
 #[cfg(unix)]
 mod tether;
+#[cfg(unix)]
+mod trust;
 
 use std::path::PathBuf;
 

@@ -213,11 +213,6 @@ async fn choose(
     };
     let dir = download::fetch(&release, options.download_url.as_deref(), &folder.path).await?;
     blocking(move || {
-        let home = release.home(&folder.path);
-        folder
-            .identity
-            .give_all(&home)
-            .map_err(Error::folder(&home))?;
         let binaries = Binaries::at(&dir, &folder.identity).map_err(|reason| Error::NoServer {
             reason: format!("the one that was fetched is of no use: {reason}"),
         })?;

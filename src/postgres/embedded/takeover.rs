@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::error::Error;
 use super::tether::{POLL, signal};
+use super::trust;
 
 /// How long a fast shutdown may take (its checkpoint writes out the cache) before the harder one
 /// follows.
@@ -57,7 +58,7 @@ pub(super) async fn take_over(cluster: &Path) -> Result<Option<u32>, Error> {
 /// would keep every server from starting: it is removed.
 fn recorded_pid(cluster: &Path) -> Result<Option<u32>, Error> {
     let file = cluster.join("postmaster.pid");
-    let content = match fs::read_to_string(&file) {
+    let content = match trust::read_small(&file) {
         Ok(content) => content,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::folder(&file)(error)),
