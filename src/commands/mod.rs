@@ -31,6 +31,11 @@ pub enum Error {
     },
     #[error(transparent)]
     Database(#[from] database::Error),
+    #[error(
+        "the Postgres of {place} ended by itself, see postgres.log there; start member-mail again, \
+         nothing that was acknowledged is lost"
+    )]
+    LostPostgres { place: String },
     #[error("{0}")]
     Io(#[from] io::Error),
 }

@@ -37,7 +37,7 @@ pub async fn run() -> Result<(), Error> {
     let listeners = server::bind(&config.bind_addresses)
         .await
         .map_err(|(address, error)| Error::Bind { address, error })?;
-    let database = tokio::select! {
+    let mut database = tokio::select! {
         database = prepare(&config) => database?,
         () = signals.next() => return Ok(()),
     };
@@ -84,6 +84,12 @@ pub async fn run() -> Result<(), Error> {
         () = stopping => {
             tracing::warn!("stopped by a second signal");
             return Ok(());
+        }
+        // Whoever watches over the process starts it again, and with it the server.
+        () = database.lost() => {
+            let place = database.place.clone();
+            database.close().await;
+            return Err(Error::LostPostgres { place });
         }
     }
     // What is still out is cut off with the process.

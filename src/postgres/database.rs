@@ -149,6 +149,14 @@ impl Database {
             })
     }
 
+    /// Returns when the embedded server has ended by itself.
+    pub async fn lost(&mut self) {
+        match &mut self.embedded {
+            Some(server) => server.lost().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Stops the embedded server.
     pub async fn close(self) {
         if let Some(server) = self.embedded {

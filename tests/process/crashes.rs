@@ -13,7 +13,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::kit::{Folder, Process, get, send, until};
+use crate::kit::{Folder, Process, get, process, processes::signal, send, until};
 
 /// Adds members until told to stop, and answers the ids of those that were acknowledged.
 fn write(address: SocketAddr, stop: &Arc<AtomicBool>) -> JoinHandle<Vec<String>> {
@@ -118,4 +118,44 @@ fn the_server_ends_with_a_killed_program() {
     let (process, _) = Process::serve(&folder, &[]);
     drop(process);
     folder.until_deserted();
+}
+
+#[test]
+fn the_program_ends_with_a_killed_server() {
+    let folder = Folder::new();
+    let (process, address) = Process::serve(&folder, &[]);
+    let (_, ann) = send(address, "POST", "/api/v1/members", &json!({"name": "Ann"})).expect("Ann");
+    let [server] = folder.postmasters()[..] else {
+        panic!("one server");
+    };
+    signal(server, "KILL");
+    let output = process.output();
+    assert!(!output.status.success());
+    assert!(output.stderr.contains("ended by itself"), "{output:?}");
+
+    let (_process, address) = Process::serve(&folder, &[]);
+    let path = format!("/api/v1/members/{}", ann["id"].as_str().expect("id"));
+    assert_eq!(get(address, &path), (200, ann));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_log_that_cannot_be_written_ends_nothing() {
+    let folder = Folder::new();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full");
+    let log = full.expect("a full device").into();
+    let settings = [("LOG", "info")];
+    let mut process = Process::start_with_log(&folder, &[], &settings, log);
+    let [api, _, _] = process.greeting();
+    let address = process::address(&api);
+    assert_eq!(get(address, "/readyz").0, 200);
+    let body = json!({"name": "Ann"});
+    assert_eq!(
+        send(address, "POST", "/api/v1/members", &body)
+            .expect("an answer")
+            .0,
+        201
+    );
+    process.signal("TERM");
+    process.output().success();
 }

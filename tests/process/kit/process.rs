@@ -50,6 +50,16 @@ impl Output {
 impl Process {
     /// Starts the program in `folder`: with these settings, a free port and no others.
     pub(crate) fn start(folder: &Folder, arguments: &[&str], settings: &[(&str, &str)]) -> Self {
+        Self::start_with_log(folder, arguments, settings, Stdio::piped())
+    }
+
+    /// As [`start`](Self::start), with the log elsewhere.
+    pub(crate) fn start_with_log(
+        folder: &Folder,
+        arguments: &[&str],
+        settings: &[(&str, &str)],
+        log: Stdio,
+    ) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_member-mail"));
         for setting in SETTINGS {
             // Where server programs are is the machine's matter.
@@ -65,14 +75,16 @@ impl Process {
             .current_dir(&folder.path)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(log)
             .spawn()
             .expect("the program");
         let lines = lines(child.stdout.take().expect("standard output"));
-        let mut stderr = child.stderr.take().expect("standard error");
+        let stderr = child.stderr.take();
         let errors = std::thread::spawn(move || {
             let mut text = Vec::new();
-            stderr.read_to_end(&mut text).expect("standard error");
+            if let Some(mut stderr) = stderr {
+                stderr.read_to_end(&mut text).expect("standard error");
+            }
             String::from_utf8(text).expect("UTF-8")
         });
         Self {
