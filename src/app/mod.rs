@@ -17,7 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::{
     http::{
         layers::{self, Limits},
-        strict::{KnownParameters, refuse_unknown_parameters},
+        unknown_parameters::{KnownParameters, refuse_unknown_parameters},
     },
     mail_records, members,
     problem::document_problems,

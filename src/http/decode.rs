@@ -196,15 +196,15 @@ impl Shape {
     }
 }
 
-/// Reads parameters that were given as text.
+/// Reads parameters that were given as text; `errors` are known already.
 ///
 /// # Errors
-/// [`Code::InvalidParameter`] with every parameter that is unknown, repeated or wrong.
+/// [`Code::InvalidParameter`] with these errors and every parameter that is repeated or wrong.
 pub fn parameters<T: DeserializeOwned>(
     pairs: impl IntoIterator<Item = (String, String)>,
+    mut errors: Vec<FieldError>,
 ) -> Result<T, Problem> {
     let mut parameters = Map::new();
-    let mut errors = Vec::new();
     for (name, value) in pairs {
         if parameters.contains_key(&name) {
             let detail = "This parameter may be given once.";

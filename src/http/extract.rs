@@ -12,7 +12,7 @@ use percent_encoding::percent_decode_str;
 use serde::{Serialize, de::DeserializeOwned};
 use utoipa::PartialSchema;
 
-use super::{cursor::Scope, decode};
+use super::{cursor::Scope, decode, unknown_parameters::Unknown};
 use crate::problem::{Code, FieldError, Problem};
 
 /// A JSON body, of a request and of an answer.
@@ -70,9 +70,11 @@ where
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
         let pairs = query_pairs(parts.uri.query().unwrap_or_default())?;
+        let unknown = parts.extensions.remove::<Unknown>();
+        let unknown = unknown.map_or_else(Vec::new, |Unknown(errors)| errors);
         Ok(Self {
             scope: Scope::new(parts.uri.path(), &pairs),
-            parameters: decode::parameters(pairs)?,
+            parameters: decode::parameters(pairs, unknown)?,
         })
     }
 }
@@ -133,6 +135,6 @@ where
         let pairs = raw
             .iter()
             .map(|(name, value)| (name.to_owned(), value.to_owned()));
-        decode::parameters(pairs).map(Self)
+        decode::parameters(pairs, Vec::new()).map(Self)
     }
 }

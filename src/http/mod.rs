@@ -8,7 +8,7 @@
 //! - [`body`]: the body of a request, read whole and within bounds
 //! - [`host`]: the names by which the service may be called
 //! - [`layers`]: what happens to every request: id, log line, limits, deadline
-//! - [`strict`]: unknown parameters
+//! - [`unknown_parameters`]: query parameters that an operation does not declare
 //! - [`server`]: connections, and how they end
 //! - `stall`: a stream whose writes do not wait for ever
 
@@ -22,4 +22,4 @@ pub mod negotiate;
 pub mod page;
 pub mod server;
 mod stall;
-pub mod strict;
+pub mod unknown_parameters;

@@ -16,8 +16,8 @@ where
     T::deserialize(word.into_deserializer())
 }
 
-/// Reads an id in the form in which it is written, so that a resource has one path and a string is
-/// an id for every reader of the schema.
+/// Reads an id in the one form that the schema's `uuid` stands for: hyphenated, its digits in either
+/// case (RFC 9562, section 4).
 pub fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uuid, D::Error> {
     parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }

@@ -210,6 +210,8 @@ async fn every_parameter_that_is_wrong_is_named_at_once() {
         if known.is_empty() {
             continue;
         }
+        // One that is unknown among them.
+        known.push("verbose".to_owned());
         known.sort_unstable();
         let query: Vec<_> = known.iter().map(|name| format!("{name}=%20")).collect();
         let query = format!("?{}", query.join("&"));

@@ -51,20 +51,25 @@ impl KnownParameters {
     }
 }
 
+/// The parameters of a request that its operation does not know, for the extractor to name together
+/// with what else is wrong.
+#[derive(Debug, Clone)]
+pub(super) struct Unknown(pub(super) Vec<FieldError>);
+
 /// Refuses a query parameter that the operation's declaration does not name: a misspelt filter that
 /// is ignored lists too much.
 pub async fn refuse_unknown_parameters(
     State(known): State<KnownParameters>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
-    match check(&known, &request) {
+    match check(&known, &mut request) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }
 }
 
-fn check(known: &KnownParameters, request: &Request) -> Result<(), Problem> {
+fn check(known: &KnownParameters, request: &mut Request) -> Result<(), Problem> {
     let Some(query) = request.uri().query() else {
         return Ok(());
     };
@@ -88,8 +93,12 @@ fn check(known: &KnownParameters, request: &Request) -> Result<(), Problem> {
         })
         .collect();
     if errors.is_empty() {
-        Ok(())
-    } else {
-        Err(Problem::from(Code::InvalidParameter).with_errors(errors))
+        return Ok(());
     }
+    if known.is_empty() {
+        // Nobody reads the query, so nobody else would refuse it.
+        return Err(Problem::from(Code::InvalidParameter).with_errors(errors));
+    }
+    request.extensions_mut().insert(Unknown(errors));
+    Ok(())
 }
