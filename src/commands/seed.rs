@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::{Error, log_to_stderr};
 use crate::{
     config::Config,
+    mail_records, members,
     postgres::database::{self, Database},
 };
 
@@ -115,19 +116,7 @@ pub fn id(person: u32, mail: Option<u32>) -> Uuid {
 async fn insert_members(connection: &mut PgConnection, persons: &[u32]) -> sqlx::Result<u64> {
     let ids: Vec<_> = persons.iter().map(|person| id(*person, None)).collect();
     let numbers: Vec<_> = persons.iter().map(|person| person.cast_signed()).collect();
-    let inserted = sqlx::query!(
-        "INSERT INTO members (id, external_id, email, email_folded, name, birth, joined, tags)
-         SELECT id, 'person-' || n, 'person-' || n || '@example.org', 'person-' || n || '@example.org',
-                'Person ' || n, '1970-01-01'::date + n - 1, '1970-01-01'::date + n - 1 + 10000,
-                CASE WHEN n % 100 = 1 THEN ARRAY['board'] ELSE '{}' END
-         FROM (SELECT id, n + 1 AS n FROM unnest($1::uuid[], $2::int[]) AS person (id, n)) AS persons
-         ON CONFLICT DO NOTHING",
-        &ids,
-        &numbers,
-    )
-    .execute(connection)
-    .await?;
-    Ok(inserted.rows_affected())
+    members::queries::insert_examples(connection, &ids, &numbers).await
 }
 
 async fn insert_mail_records(
@@ -140,22 +129,5 @@ async fn insert_mail_records(
         .map(|(person, mail)| id(*person, Some(*mail)))
         .collect();
     let numbers: Vec<_> = mails.iter().map(|(_, mail)| mail.cast_signed()).collect();
-    // A member whom the register has under another id already is left alone, and so is her mail.
-    let inserted = sqlx::query!(
-        "INSERT INTO mail_records
-             (member_id, id, recipient, recipient_folded, sender, subject, category, status, status_at)
-         SELECT m.id, mail.id, m.email, m.email_folded, 'news@club.example',
-                'News ' || n + 1, CASE WHEN n % 4 = 0 THEN 'transactional' ELSE 'marketing' END,
-                (ARRAY['delivered', 'delivered', 'delivered', 'sent', 'deferred', 'bounced'])[1 + n % 6],
-                now()
-         FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS mail (member_id, id, n)
-         JOIN members m ON m.id = mail.member_id AND m.email IS NOT NULL
-         ON CONFLICT DO NOTHING",
-        &members,
-        &ids,
-        &numbers,
-    )
-    .execute(connection)
-    .await?;
-    Ok(inserted.rows_affected())
+    mail_records::queries::insert_examples(connection, &members, &ids, &numbers).await
 }

@@ -274,3 +274,31 @@ fn push_filters(query: &mut QueryBuilder<Postgres>, filter: &ListMailRecords, af
 fn push_order(query: &mut QueryBuilder<Postgres>, rows: i64) {
     query.push(" ORDER BY r.id DESC LIMIT ").push_bind(rows);
 }
+
+/// Adds mail to try things on, each made from a number; says how many were new. What is there
+/// already stays.
+pub async fn insert_examples(
+    executor: impl PgExecutor<'_>,
+    members: &[Uuid],
+    ids: &[Uuid],
+    numbers: &[i32],
+) -> sqlx::Result<u64> {
+    // A member whom the register has under another id already is left alone, and so is her mail.
+    let inserted = query!(
+        "INSERT INTO mail_records
+             (member_id, id, recipient, recipient_folded, sender, subject, category, status, status_at)
+         SELECT m.id, mail.id, m.email, m.email_folded, 'news@club.example',
+                'News ' || n + 1, CASE WHEN n % 4 = 0 THEN 'transactional' ELSE 'marketing' END,
+                (ARRAY['delivered', 'delivered', 'delivered', 'sent', 'deferred', 'bounced'])[1 + n % 6],
+                now()
+         FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS mail (member_id, id, n)
+         JOIN members m ON m.id = mail.member_id AND m.email IS NOT NULL
+         ON CONFLICT DO NOTHING",
+        members,
+        ids,
+        numbers,
+    )
+    .execute(executor)
+    .await?;
+    Ok(inserted.rows_affected())
+}

@@ -152,3 +152,25 @@ fn list_query(filter: &ListMembers, after: Option<Uuid>) -> QueryBuilder<Postgre
         .push_bind(filter.limit.and_one());
     query
 }
+
+/// Adds persons to try things on, each made from a number; says how many were new. What is there
+/// already stays.
+pub async fn insert_examples(
+    executor: impl PgExecutor<'_>,
+    ids: &[Uuid],
+    numbers: &[i32],
+) -> sqlx::Result<u64> {
+    let inserted = query!(
+        "INSERT INTO members (id, external_id, email, email_folded, name, birth, joined, tags)
+         SELECT id, 'person-' || n, 'person-' || n || '@example.org', 'person-' || n || '@example.org',
+                'Person ' || n, '1970-01-01'::date + n - 1, '1970-01-01'::date + n - 1 + 10000,
+                CASE WHEN n % 100 = 1 THEN ARRAY['board'] ELSE '{}' END
+         FROM (SELECT id, n + 1 AS n FROM unnest($1::uuid[], $2::int[]) AS person (id, n)) AS persons
+         ON CONFLICT DO NOTHING",
+        ids,
+        numbers,
+    )
+    .execute(executor)
+    .await?;
+    Ok(inserted.rows_affected())
+}
