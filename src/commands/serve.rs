@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use axum::Router;
+use sqlx::{PgPool, postgres::PgConnectOptions};
 use tokio::{
     net::TcpListener,
     signal::unix::{Signal, SignalKind, signal},
@@ -22,6 +24,65 @@ use crate::{
     },
     postgres::{database::Database, pool},
 };
+
+/// The service, put together from its settings.
+pub struct Service {
+    pub pool: PgPool,
+    pub shutdown: Shutdown,
+    app: Router,
+    bounds: server::Bounds,
+    writes: TaskTracker,
+}
+
+impl Service {
+    /// Makes a service on a database, which need not answer yet.
+    #[must_use]
+    pub fn new(config: &Config, database: &PgConnectOptions) -> Self {
+        let bounds = pool::Bounds {
+            max_connections: config.database_max_connections,
+            acquire_timeout: config.database_acquire_timeout,
+            statement_timeout: config.database_statement_timeout,
+        };
+        let pool = pool::lazy(database.clone(), &bounds);
+        let shutdown = Shutdown::default();
+        let writes = TaskTracker::new();
+        let (app, _) = app::build(AppState {
+            pool: pool.clone(),
+            probe: pool::probe(database.clone(), &bounds),
+            limits: Limits {
+                request_timeout: config.request_timeout,
+                bodies: Bodies::new(config.max_body_bytes),
+                hosts: config.allowed_hosts.clone().into(),
+                writes: writes.clone(),
+                shutdown: shutdown.clone(),
+            },
+        });
+        Self {
+            pool,
+            shutdown,
+            app,
+            bounds: server::Bounds {
+                max_connections: config.max_client_connections,
+                header_timeout: config.header_timeout,
+                stall_timeout: config.stall_timeout,
+                grace: config.shutdown_grace,
+            },
+            writes,
+        }
+    }
+
+    /// Serves whoever comes to `listeners`, until [`shutdown`](Self::shutdown) is over.
+    pub async fn serve(self, listeners: Vec<TcpListener>) {
+        let Self {
+            shutdown,
+            app,
+            bounds,
+            writes,
+            ..
+        } = self;
+        server::serve(listeners, app, bounds, shutdown, writes).await;
+    }
+}
 
 /// Serves until a signal says to stop.
 ///
@@ -42,34 +103,11 @@ pub async fn run() -> Result<(), Error> {
         () = signals.next() => return Ok(()),
     };
 
-    let bounds = pool::Bounds {
-        max_connections: config.database_max_connections,
-        acquire_timeout: config.database_acquire_timeout,
-        statement_timeout: config.database_statement_timeout,
-    };
-    let pool = pool::lazy(database.options.clone(), &bounds);
-    let shutdown = Shutdown::default();
-    let writes = TaskTracker::new();
-    let (app, _) = app::build(AppState {
-        pool: pool.clone(),
-        probe: pool::probe(database.options.clone(), &bounds),
-        limits: Limits {
-            request_timeout: config.request_timeout,
-            bodies: Bodies::new(config.max_body_bytes),
-            hosts: config.allowed_hosts.into(),
-            writes: writes.clone(),
-            shutdown: shutdown.clone(),
-        },
-    });
+    let service = Service::new(&config, &database.options);
     greet(&listeners, &database)?;
 
-    let bounds = server::Bounds {
-        max_connections: config.max_client_connections,
-        header_timeout: config.header_timeout,
-        stall_timeout: config.stall_timeout,
-        grace: config.shutdown_grace,
-    };
-    let serving = server::serve(listeners, app, bounds, shutdown.clone(), writes);
+    let (pool, shutdown) = (service.pool.clone(), service.shutdown.clone());
+    let serving = service.serve(listeners);
     let stopping = async {
         signals.next().await;
         shutdown.announce();

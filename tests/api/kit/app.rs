@@ -1,21 +1,12 @@
 //! A service of one's own, on a database of one's own.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{collections::HashMap, net::SocketAddr, time::Duration};
 
 use hyper::Method;
-use member_mail::{
-    app::{self, AppState},
-    http::{
-        body::Bodies,
-        layers::Limits,
-        server::{self, Shutdown},
-    },
-    postgres::pool,
-};
+use member_mail::{commands::serve::Service, config::Config, http::server::Shutdown};
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool, postgres::PgConnectOptions};
 use tokio::{net::TcpListener, task::JoinHandle};
-use tokio_util::task::TaskTracker;
 
 use super::{
     Answer, Shim, Wire,
@@ -55,6 +46,24 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    fn into_config(self) -> Config {
+        Config {
+            database_max_connections: self.connections,
+            database_acquire_timeout: self.acquire_timeout,
+            database_statement_timeout: self.statement_timeout,
+            request_timeout: self.request_timeout,
+            header_timeout: self.header_timeout,
+            stall_timeout: self.stall_timeout,
+            max_body_bytes: self.max_body,
+            allowed_hosts: self.allowed_hosts,
+            max_client_connections: self.client_connections,
+            shutdown_grace: self.grace,
+            ..Config::read(&HashMap::new()).expect("the defaults")
+        }
+    }
+}
+
 pub(crate) struct App {
     pub(crate) address: SocketAddr,
     pub(crate) database: Database,
@@ -89,40 +98,11 @@ impl App {
         options: PgConnectOptions,
         settings: Settings,
     ) -> Self {
-        let bounds = pool::Bounds {
-            max_connections: settings.connections,
-            acquire_timeout: settings.acquire_timeout,
-            statement_timeout: settings.statement_timeout,
-        };
-        let pool = pool::lazy(options.clone(), &bounds);
-        let shutdown = Shutdown::default();
-        let writes = TaskTracker::new();
-        let (app, _) = app::build(AppState {
-            pool: pool.clone(),
-            probe: pool::probe(options, &bounds),
-            limits: Limits {
-                request_timeout: settings.request_timeout,
-                bodies: Bodies::new(settings.max_body),
-                hosts: settings.allowed_hosts.into(),
-                writes: writes.clone(),
-                shutdown: shutdown.clone(),
-            },
-        });
+        let service = Service::new(&settings.into_config(), &options);
+        let (pool, shutdown) = (service.pool.clone(), service.shutdown.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("its address");
-        let bounds = server::Bounds {
-            max_connections: settings.client_connections,
-            header_timeout: settings.header_timeout,
-            stall_timeout: settings.stall_timeout,
-            grace: settings.grace,
-        };
-        let serving = tokio::spawn(server::serve(
-            vec![listener],
-            app,
-            bounds,
-            shutdown.clone(),
-            writes,
-        ));
+        let serving = tokio::spawn(service.serve(vec![listener]));
         Self {
             address,
             database,
