@@ -33,7 +33,7 @@ test: ## Run every test on a real Postgres
 queries: ## Check .sqlx and the migrations, up and down
 	scripts/prepare.sh --check
 
-readme: ## Run the README's session as pasted
+readme: ## Run the README's requests as pasted
 	scripts/readme.sh
 
 openapi: ## Adopt what the code says into openapi.json
