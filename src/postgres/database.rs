@@ -12,14 +12,12 @@ use sqlx::{
 };
 
 use super::{
+    OLDEST_MAJOR,
     embedded::{self, Lifetime, Server, attach},
     migrations,
 };
 use crate::config::Config;
 
-/// Oldest server that the migrations run on: older ones cannot set a single column of a foreign key
-/// to null.
-const OLDEST_POSTGRES: i32 = 150_000;
 /// How long another process may take to start the embedded server or to stop it.
 const STARTING: Duration = Duration::from_secs(20);
 
@@ -32,7 +30,7 @@ pub enum Error {
         "the database at {place} cannot be used: {error}; check DATABASE_URL and that the server runs"
     )]
     Connect { place: String, error: sqlx::Error },
-    #[error("the database at {place} is PostgreSQL {version}; 15 or later is needed")]
+    #[error("the database at {place} is PostgreSQL {version}; {OLDEST_MAJOR} or later is needed")]
     OldPostgres { place: String, version: String },
     #[error("the database at {place} has the encoding {encoding}; UTF8 is needed")]
     Encoding { place: String, encoding: String },
@@ -118,8 +116,9 @@ impl Database {
             error,
         };
         let mut connection: PgConnection = self.options.connect().await.map_err(failed)?;
-        let (number, version, encoding): (i32, String, String) = sqlx::query_as(
-            "SELECT current_setting('server_version_num')::int, current_setting('server_version'),
+        let (major, version, encoding): (i32, String, String) = sqlx::query_as(
+            "SELECT current_setting('server_version_num')::int / 10000,
+                    current_setting('server_version'),
                     current_setting('server_encoding')",
         )
         .fetch_one(&mut connection)
@@ -127,7 +126,7 @@ impl Database {
         .map_err(failed)?;
         connection.close().await.ok();
         let place = self.place.clone();
-        if number < OLDEST_POSTGRES {
+        if major < OLDEST_MAJOR.cast_signed() {
             return Err(Error::OldPostgres { place, version });
         }
         if encoding != "UTF8" {

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use sqlx::postgres::PgConnectOptions;
 
-use super::{DATABASE, SUPERUSER, trust};
+use super::{DATABASE, server, trust};
 
 /// How to connect to the server that runs on the data folder `path`; none if none takes
 /// connections.
@@ -18,22 +18,21 @@ pub fn running(path: &Path) -> Option<PgConnectOptions> {
     entries
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().starts_with("data-"))
-        .find_map(|entry| connect_options(&entry.path()))
+        .find_map(|entry| told_by(&entry.path()))
 }
 
 /// Reads the server's own words: its pid file has the port in line 4, the folder of the socket in
 /// line 5 and the state in line 8.
-fn connect_options(cluster: &Path) -> Option<PgConnectOptions> {
+fn told_by(cluster: &Path) -> Option<PgConnectOptions> {
     let file = trust::read_small(&cluster.join("postmaster.pid")).ok()?;
     let lines: Vec<&str> = file.lines().map(str::trim).collect();
     let [_, _, _, port, socket, _, _, "ready", ..] = lines.as_slice() else {
         return None;
     };
-    let options = PgConnectOptions::new_without_pgpass()
-        .socket(*socket)
-        .port(port.parse().ok()?)
-        .username(SUPERUSER)
-        .database(DATABASE)
-        .ssl_mode(PgSslMode::Disable);
-    Some(options)
+    let socket = Path::new(socket);
+    Some(server::connect_options(
+        socket,
+        port.parse().ok()?,
+        DATABASE,
+    ))
 }

@@ -8,9 +8,7 @@ use std::process::Command;
 
 use super::error::Error;
 use super::identity::Identity;
-
-/// The oldest major version that the schema is written for.
-pub const OLDEST: u32 = 15;
+use crate::postgres::OLDEST_MAJOR;
 
 /// The version of a server, as major and minor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,7 +109,7 @@ impl Binaries {
                 let complaint = complaint.lines().next().unwrap_or("it tells no version");
                 format!("{} does not run: {complaint}", postgres.display())
             })?;
-        if version.major < OLDEST {
+        if version.major < OLDEST_MAJOR {
             return Err(format!("its server is version {version}"));
         }
         Ok(Self { folder, version })
@@ -168,8 +166,8 @@ fn expand(pattern: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Reads `postgres (Postgres) 15.18 (Debian 15.18-0+deb12u1)`; a beta as `18beta1` counts as minor
-/// 0.
+/// Reads `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`; the minor of a beta such as
+/// `18beta1` counts as 0.
 fn parse_version(answer: &str) -> Option<Version> {
     let text = answer.strip_prefix("postgres (PostgreSQL) ")?;
     let digits = |text: &str| -> Option<u32> {

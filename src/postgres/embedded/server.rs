@@ -73,17 +73,7 @@ impl Server {
             Lifetime::Persistent => DATABASE,
             Lifetime::Temporary => "postgres",
         };
-        self.connect_to(database)
-    }
-
-    fn connect_to(&self, database: &str) -> PgConnectOptions {
-        PgConnectOptions::new_without_pgpass()
-            .socket(&self.socket)
-            .port(PORT)
-            .username(SUPERUSER)
-            .database(database)
-            // A socket has no TLS; PGSSLMODE in the environment is meant for other servers.
-            .ssl_mode(PgSslMode::Disable)
+        connect_options(&self.socket, PORT, database)
     }
 
     /// The folder of the data, which may differ from the one asked for: see the warning in the log.
@@ -133,6 +123,17 @@ impl Server {
             }
         }
     }
+}
+
+/// How to connect to a server of ours through the folder of its socket.
+pub(super) fn connect_options(socket: &Path, port: u16, database: &str) -> PgConnectOptions {
+    PgConnectOptions::new_without_pgpass()
+        .socket(socket)
+        .port(port)
+        .username(SUPERUSER)
+        .database(database)
+        // A socket has no TLS; PGSSLMODE in the environment is meant for other servers.
+        .ssl_mode(PgSslMode::Disable)
 }
 
 async fn run(folder: Folder, options: Options, machine: Machine) -> Result<Server, Error> {
@@ -226,7 +227,9 @@ impl Server {
         if self.lifetime == Lifetime::Temporary {
             return Ok(());
         }
-        let mut connection: PgConnection = self.connect_to("postgres").connect().await?;
+        let mut connection: PgConnection = connect_options(&self.socket, PORT, "postgres")
+            .connect()
+            .await?;
         let exists: bool =
             sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
                 .bind(DATABASE)
