@@ -179,3 +179,20 @@ fn place(options: &PgConnectOptions) -> String {
         .unwrap_or_else(|| options.get_username());
     format!("{host}:{}, database {database}", options.get_port())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_server_is_told_what_is_needed() {
+        let error = Error::OldPostgres {
+            place: "db:5432".to_owned(),
+            version: "14.9".to_owned(),
+        };
+        assert_eq!(
+            error.to_string(),
+            "the database at db:5432 is PostgreSQL 14.9; 15 or later is needed"
+        );
+    }
+}
