@@ -1,21 +1,23 @@
 //! Every setting, and the only reader of the environment.
 //!
 //! - `settings`: the table of settings, with their defaults and texts
+//! - `parse`: what a setting's text means
 
+mod parse;
 mod settings;
 
 use std::{
     collections::HashMap,
     fmt,
-    net::{IpAddr, SocketAddr, ToSocketAddrs},
+    net::{IpAddr, SocketAddr},
     path::PathBuf,
-    str::FromStr,
     time::Duration,
 };
 
 use sqlx::postgres::PgConnectOptions;
 use tracing_subscriber::EnvFilter;
 
+use parse::{addresses, database, host_names, http_url, log_format, parse, seconds, within};
 use settings::{
     ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, ALLOWED_HOSTS, BIND_ADDRESS, DATA_DIR,
     DATABASE_ACQUIRE_TIMEOUT_SECONDS, DATABASE_MAX_CONNECTIONS, DATABASE_STATEMENT_TIMEOUT_SECONDS,
@@ -233,46 +235,6 @@ fn without_password(value: &str) -> String {
         Some(colon) if colon < at => format!("{}:***{}", &value[..colon], &value[at..]),
         _ => value.to_owned(),
     }
-}
-
-fn parse<T: FromStr>(value: &str) -> Option<T> {
-    value.parse().ok()
-}
-
-fn within<T: FromStr + PartialOrd>(value: &str, from: T, to: T) -> Option<T> {
-    parse(value).filter(|number| (from..=to).contains(number))
-}
-
-fn seconds(value: &str) -> Option<Duration> {
-    within(value, 1, 3600).map(Duration::from_secs)
-}
-
-fn database(value: &str) -> Option<PgConnectOptions> {
-    let scheme = value.starts_with("postgres://") || value.starts_with("postgresql://");
-    scheme.then(|| parse(value)).flatten()
-}
-
-fn http_url(value: &str) -> Option<String> {
-    let scheme = value.starts_with("http://") || value.starts_with("https://");
-    scheme.then(|| value.to_owned())
-}
-
-fn addresses(value: &str) -> Option<Vec<SocketAddr>> {
-    let addresses: Vec<_> = value.to_socket_addrs().ok()?.collect();
-    (!addresses.is_empty()).then_some(addresses)
-}
-
-fn host_names(value: &str) -> Option<Vec<String>> {
-    let names: Vec<_> = value
-        .split(',')
-        .map(|name| name.trim().to_owned())
-        .collect();
-    let is_name = |name: &String| !name.is_empty() && !name.contains([':', '/', ' ', '*']);
-    names.iter().all(is_name).then_some(names)
-}
-
-fn log_format(value: &str) -> Option<String> {
-    ["text", "json"].contains(&value).then(|| value.to_owned())
 }
 
 fn is_loopback(address: IpAddr) -> bool {

@@ -1,0 +1,49 @@
+//! What a setting's text means. `None` if it is not one of those that are allowed.
+
+use std::{
+    net::{SocketAddr, ToSocketAddrs},
+    str::FromStr,
+    time::Duration,
+};
+
+use sqlx::postgres::PgConnectOptions;
+
+pub(super) fn parse<T: FromStr>(value: &str) -> Option<T> {
+    value.parse().ok()
+}
+
+pub(super) fn within<T: FromStr + PartialOrd>(value: &str, from: T, to: T) -> Option<T> {
+    parse(value).filter(|number| (from..=to).contains(number))
+}
+
+pub(super) fn seconds(value: &str) -> Option<Duration> {
+    within(value, 1, 3600).map(Duration::from_secs)
+}
+
+pub(super) fn database(value: &str) -> Option<PgConnectOptions> {
+    let scheme = value.starts_with("postgres://") || value.starts_with("postgresql://");
+    scheme.then(|| parse(value)).flatten()
+}
+
+pub(super) fn http_url(value: &str) -> Option<String> {
+    let scheme = value.starts_with("http://") || value.starts_with("https://");
+    scheme.then(|| value.to_owned())
+}
+
+pub(super) fn addresses(value: &str) -> Option<Vec<SocketAddr>> {
+    let addresses: Vec<_> = value.to_socket_addrs().ok()?.collect();
+    (!addresses.is_empty()).then_some(addresses)
+}
+
+pub(super) fn host_names(value: &str) -> Option<Vec<String>> {
+    let names: Vec<_> = value
+        .split(',')
+        .map(|name| name.trim().to_owned())
+        .collect();
+    let is_name = |name: &String| !name.is_empty() && !name.contains([':', '/', ' ', '*']);
+    names.iter().all(is_name).then_some(names)
+}
+
+pub(super) fn log_format(value: &str) -> Option<String> {
+    ["text", "json"].contains(&value).then(|| value.to_owned())
+}
