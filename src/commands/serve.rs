@@ -53,6 +53,7 @@ impl Service {
                 request_timeout: config.request_timeout,
                 bodies: Bodies::new(config.max_body_bytes),
                 hosts: config.allowed_hosts.clone().into(),
+                require_if_match: config.require_if_match,
                 writes: writes.clone(),
                 shutdown: shutdown.clone(),
             },

@@ -22,8 +22,8 @@ use settings::{
     ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, ALLOWED_HOSTS, BIND_ADDRESS, DATA_DIR,
     DATABASE_ACQUIRE_TIMEOUT_SECONDS, DATABASE_MAX_CONNECTIONS, DATABASE_STATEMENT_TIMEOUT_SECONDS,
     DATABASE_URL, HEADER_TIMEOUT_SECONDS, LOG, LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS,
-    MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, REQUEST_TIMEOUT_SECONDS, SHUTDOWN_DELAY_SECONDS,
-    SHUTDOWN_GRACE_SECONDS, STALL_TIMEOUT_SECONDS,
+    MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, REQUEST_TIMEOUT_SECONDS, REQUIRE_IF_MATCH,
+    SHUTDOWN_DELAY_SECONDS, SHUTDOWN_GRACE_SECONDS, STALL_TIMEOUT_SECONDS,
 };
 pub use settings::{SETTINGS, Setting, env_example, help};
 
@@ -48,6 +48,7 @@ pub struct Config {
     pub stall_timeout: Duration,
     pub max_body_bytes: usize,
     pub max_client_connections: usize,
+    pub require_if_match: bool,
     pub shutdown_delay: Duration,
     pub shutdown_grace: Duration,
     pub log: EnvFilter,
@@ -147,6 +148,7 @@ impl Config {
             max_body_bytes: read.required(&MAX_BODY_BYTES, |v| within(v, 1024, 1 << 30))?,
             max_client_connections: read
                 .required(&MAX_CLIENT_CONNECTIONS, |v| within(v, 1, 1_000_000))?,
+            require_if_match: read.required(&REQUIRE_IF_MATCH, parse)?,
             shutdown_delay: read.required(&SHUTDOWN_DELAY_SECONDS, |v| {
                 within(v, 0, 3600).map(Duration::from_secs)
             })?,

@@ -124,6 +124,12 @@ pub(super) const MAX_CLIENT_CONNECTIONS: Setting = setting(
     "a whole number from 1 to 1000000",
     "Connections from clients at the most; more wait.",
 );
+pub(super) const REQUIRE_IF_MATCH: Setting = setting(
+    "REQUIRE_IF_MATCH",
+    "false",
+    "true or false",
+    "Answer PUT, PATCH and DELETE without If-Match with 428.",
+);
 pub(super) const SHUTDOWN_DELAY_SECONDS: Setting = setting(
     "SHUTDOWN_DELAY_SECONDS",
     "0",
@@ -146,7 +152,7 @@ pub(super) const LOG: Setting = setting(
 pub(super) const LOG_FORMAT: Setting = setting("LOG_FORMAT", "text", "text or json", "How to log.");
 
 /// All settings, in the order in which they are documented.
-pub const SETTINGS: [&Setting; 20] = [
+pub const SETTINGS: [&Setting; 21] = [
     &DATABASE_URL,
     &DATA_DIR,
     &PG_BIN_DIR,
@@ -163,6 +169,7 @@ pub const SETTINGS: [&Setting; 20] = [
     &STALL_TIMEOUT_SECONDS,
     &MAX_BODY_BYTES,
     &MAX_CLIENT_CONNECTIONS,
+    &REQUIRE_IF_MATCH,
     &SHUTDOWN_DELAY_SECONDS,
     &SHUTDOWN_GRACE_SECONDS,
     &LOG,

@@ -32,6 +32,8 @@ pub struct Limits {
     pub request_timeout: Duration,
     pub bodies: Bodies,
     pub hosts: Hosts,
+    /// Whether a write that changes what is there must say which version it has seen.
+    pub require_if_match: bool,
     /// Writes that go on when their client has left.
     pub writes: TaskTracker,
     pub shutdown: Shutdown,

@@ -23,6 +23,7 @@ fn a_bad_value_stops_the_start_in_one_line() {
         ("STALL_TIMEOUT_SECONDS", "3601"),
         ("MAX_BODY_BYTES", "1023"),
         ("MAX_CLIENT_CONNECTIONS", " 1"),
+        ("REQUIRE_IF_MATCH", "always"),
         ("SHUTDOWN_GRACE_SECONDS", "forever"),
         ("LOG", "level=loud"),
         ("LOG_FORMAT", "xml"),

@@ -26,6 +26,7 @@ pub(crate) struct Settings {
     pub(crate) max_body: usize,
     pub(crate) allowed_hosts: Option<Vec<String>>,
     pub(crate) client_connections: usize,
+    pub(crate) require_if_match: bool,
     pub(crate) grace: Duration,
 }
 
@@ -41,6 +42,7 @@ impl Default for Settings {
             max_body: 1024 * 1024,
             allowed_hosts: None,
             client_connections: 10_000,
+            require_if_match: false,
             grace: Duration::from_secs(20),
         }
     }
@@ -58,6 +60,7 @@ impl Settings {
             max_body_bytes: self.max_body,
             allowed_hosts: self.allowed_hosts,
             max_client_connections: self.client_connections,
+            require_if_match: self.require_if_match,
             shutdown_grace: self.grace,
             ..Config::read(&HashMap::new()).expect("the defaults")
         }
