@@ -16,7 +16,9 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     http::{
+        document::document_contract,
         layers::{self, Limits},
+        prefer::prefer,
         unknown_parameters::{KnownParameters, refuse_unknown_parameters},
     },
     mail_records, members,
@@ -41,6 +43,7 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
         .with_state(state.pool.clone())
         .merge(docs::router(&openapi))
         .layer(from_fn_with_state(known, refuse_unknown_parameters))
+        .layer(from_fn(prefer))
         .layer(from_fn_with_state(state.limits.clone(), layers::bound));
     // The state of the service is told outside of the limits: it must be heard while they hold. Of
     // two routers, the one that is merged in gives the answer where there is no route.
@@ -65,6 +68,7 @@ fn documented() -> (Router<PgPool>, OpenApi) {
         .merge(problems::router())
         .split_for_parts();
     let (_, health) = health::router().split_for_parts();
+    document_contract(&mut openapi);
     document_problems(&mut openapi);
     openapi.merge(health);
     (router, openapi)

@@ -43,6 +43,48 @@ pub fn body<T: DeserializeOwned + PartialSchema>(bytes: &[u8]) -> Result<T, Prob
     Err(Problem::from(Code::InvalidBody).with_errors(errors))
 }
 
+/// Reads what was put together from a body.
+///
+/// # Errors
+/// [`Code::InvalidBody`] with every field that is wrong.
+pub fn value<T: DeserializeOwned + PartialSchema>(value: Value) -> Result<T, Problem> {
+    if value.is_object()
+        && let Ok(value) = T::deserialize(&value)
+    {
+        return Ok(value);
+    }
+    Err(Problem::from(Code::InvalidBody).with_errors(errors_in::<T>(value)))
+}
+
+/// Reads a request body that has some of the fields of a `T`, and leaves open whether together with
+/// others they make a valid one. None of `always_there` may be null.
+///
+/// # Errors
+/// [`Code::MalformedJson`]; [`Code::InvalidBody`] if it is no object, or has a field more than once
+/// or one that a `T` has not.
+pub fn fields<T: DeserializeOwned + PartialSchema>(
+    bytes: &[u8],
+    always_there: &[&str],
+) -> Result<Map<String, Value>, Problem> {
+    let PlainJson(body) = serde_json::from_slice(bytes).map_err(|error| malformed(&error))?;
+    let invalid = |errors| Problem::from(Code::InvalidBody).with_errors(errors);
+    let Value::Object(mut fields) = body else {
+        return Err(invalid(vec![not_an_object()]));
+    };
+    let shape = Shape::of::<T>();
+    let mut errors = repeated_fields(bytes);
+    let cleared = always_there.iter();
+    let cleared = cleared.filter(|name| fields.get(**name).is_some_and(Value::is_null));
+    errors.extend(cleared.map(|name| required(name)));
+    if errors.is_empty() && fields.keys().all(|name| shape.properties.contains(name)) {
+        return Ok(fields);
+    }
+    fields.retain(|name, value| !value.is_null() || !shape.properties.contains(name));
+    errors.extend(wrong_fields::<T>(&shape, &fields));
+    errors.truncate(MAX_ERRORS);
+    Err(invalid(errors))
+}
+
 /// Which fields stand more than once, which only the text shows.
 fn repeated_fields(bytes: &[u8]) -> Vec<FieldError> {
     struct Repeated(BTreeSet<String>);
@@ -96,35 +138,43 @@ fn malformed(error: &serde_json::Error) -> Problem {
 /// place: the example is valid, and what fails then is that field.
 fn errors_in<T: DeserializeOwned + PartialSchema>(body: Value) -> Vec<FieldError> {
     let Value::Object(fields) = body else {
-        return vec![FieldError::at_pointer(
-            [],
-            "invalid",
-            "An object is expected.",
-        )];
+        return vec![not_an_object()];
     };
-    let Shape {
-        properties,
-        required,
-        example,
-    } = Shape::of::<T>();
+    let shape = Shape::of::<T>();
+    let missing = shape.required.iter();
+    let mut errors: Vec<_> = missing
+        .filter(|name| !fields.contains_key(*name))
+        .map(|name| required(name))
+        .collect();
+    errors.extend(wrong_fields::<T>(&shape, &fields));
+    errors.truncate(MAX_ERRORS);
+    errors
+}
+
+fn required(name: &str) -> FieldError {
+    FieldError::at_pointer([name], "required", "This field is required.")
+}
+
+fn not_an_object() -> FieldError {
+    FieldError::at_pointer([], "invalid", "An object is expected.")
+}
+
+/// The fields that a `T` has not, or has otherwise.
+fn wrong_fields<T: DeserializeOwned>(
+    shape: &Shape,
+    fields: &Map<String, Value>,
+) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for name in required.iter().filter(|name| !fields.contains_key(*name)) {
-        errors.push(FieldError::at_pointer(
-            [&**name],
-            "required",
-            "This field is required.",
-        ));
-    }
-    for (name, value) in &fields {
+    for (name, value) in fields {
         if errors.len() == MAX_ERRORS {
             break;
         }
-        if !properties.contains(name) {
-            let detail = unknown(name, &properties, "field");
+        if !shape.properties.contains(name) {
+            let detail = unknown(name, &shape.properties, "field");
             errors.push(FieldError::at_pointer([&**name], "unknown", detail));
             continue;
         }
-        let mut probe = example.clone();
+        let mut probe = shape.example.clone();
         probe.insert(name.clone(), value.clone());
         if let Err(error) = serde_path_to_error::deserialize::<_, T>(Value::Object(probe)) {
             let steps = steps(error.path());

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use axum::{
+    body::Bytes,
     extract::{FromRequest, FromRequestParts, Request},
     http::{HeaderMap, header, request::Parts},
     response::{IntoResponse, Response},
@@ -33,24 +34,30 @@ where
     type Rejection = Problem;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
-        if !is_json(request.headers()) || request.headers().contains_key(header::CONTENT_ENCODING) {
+        if !has_type(request.headers(), "application/json") {
             return Err(Code::UnsupportedMediaType.into());
         }
-        // The body was read by the layer that bounds it; nothing is waited for here.
-        let body = request.into_body().collect().await;
-        let bytes = body.map_err(|_| Code::MalformedJson)?.to_bytes();
-        decode::body(&bytes).map(Self)
+        decode::body(&whole_body(request).await?).map(Self)
     }
 }
 
+/// Whether the body is of this media type, and not encoded.
+///
 /// Compares the type, not the text: case, parameters and white space say nothing about the format
 /// (RFC 9110, section 8.3.1).
-fn is_json(headers: &HeaderMap) -> bool {
-    headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next())
-        .is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
+pub(super) fn has_type(headers: &HeaderMap, media_type: &str) -> bool {
+    !headers.contains_key(header::CONTENT_ENCODING)
+        && headers
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.split(';').next())
+            .is_some_and(|essence| essence.trim().eq_ignore_ascii_case(media_type))
+}
+
+/// The body, which was read by the layer that bounds it: nothing is waited for here.
+pub(super) async fn whole_body(request: Request) -> Result<Bytes, Problem> {
+    let body = request.into_body().collect().await;
+    Ok(body.map_err(|_| Code::MalformedJson)?.to_bytes())
 }
 
 /// The query's parameters, and the list that they select.

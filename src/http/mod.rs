@@ -2,6 +2,11 @@
 //!
 //! - [`extract`]: body, query and path, with rejections that are problems
 //! - [`decode`]: from JSON or parameters to a typed value, finding every error at once
+//! - [`conditional`]: entity tags and preconditions
+//! - [`merge_patch`]: JSON merge patch
+//! - [`answer`]: a resource as an answer, with its entity tag
+//! - [`prefer`]: answers without the representation
+//! - [`document`]: what parameters in the header add to the document
 //! - [`cursor`]: opaque positions in a list
 //! - [`page`]: a page of a list
 //! - [`negotiate`]: the form of an answer, chosen by `Accept`
@@ -12,14 +17,19 @@
 //! - [`server`]: connections, and how they end
 //! - `stall`: a stream whose writes do not wait for ever
 
+pub mod answer;
 pub mod body;
+pub mod conditional;
 pub mod cursor;
 pub mod decode;
+pub mod document;
 pub mod extract;
 pub mod host;
 pub mod layers;
+pub mod merge_patch;
 pub mod negotiate;
 pub mod page;
+pub mod prefer;
 pub mod server;
 mod stall;
 pub mod unknown_parameters;

@@ -1,21 +1,25 @@
 use axum::{
     extract::State,
-    http::{HeaderName, StatusCode, header},
+    http::StatusCode,
+    response::{IntoResponse, Response},
 };
 use sqlx::PgPool;
-use uuid::Uuid;
 
 use super::{
     model::{
-        ListMailRecords, MailRecord, MailRecordInput, MailRecordPath, MailRecordReplacement,
-        MailRecordsPath,
+        ListMailRecords, MailRecord, MailRecordInput, MailRecordPatch, MailRecordPath,
+        MailRecordReplacement, MailRecordsPath,
     },
-    queries,
+    queries::{self, Added},
 };
 use crate::{
     http::{
+        answer::{Created, Entity},
+        conditional::Preconditions,
         extract::{Json, Path, Query},
+        merge_patch::MergePatch,
         page::Page,
+        prefer::Return,
     },
     problem::{Code, Problem},
     refusals,
@@ -27,13 +31,19 @@ refusals!(Taken: ExternalIdTaken, ProviderMessageIdTaken);
 
 /// Create a mail record
 ///
-/// Writes down a mail that was or is to be sent; nothing is sent by it.
+/// Writes down a mail that was or is to be sent; nothing is sent by it. A mail that is written down
+/// again, with a key that it has already (`external_id`, or `provider` and `provider_message_id`) and
+/// the same body, is answered with the mail record that stands; another body is a conflict.
 #[utoipa::path(
     post, path = "/api/v1/members/{member_id}/mail-records", operation_id = "create_mail_record",
-    tag = "mail-records", params(MailRecordsPath), request_body = MailRecordInput,
+    tag = "mail-records", params(MailRecordsPath, Return), request_body = MailRecordInput,
     responses(
-        (status = 201, description = "Created", body = MailRecord,
-            headers(("Location" = String, description = "Path of the new mail record"))),
+        (status = 201, description = "Created", body = MailRecord, headers(
+            ("Location" = String, description = "Path of the new mail record"),
+            ("ETag" = String, description = "Entity tag of the version"),
+        )),
+        (status = 200, description = "The mail record that stands", body = MailRecord,
+            headers(("ETag" = String, description = "Entity tag of the version"))),
         NoMember,
         Taken,
     )
@@ -42,16 +52,17 @@ pub(super) async fn create(
     State(pool): State<PgPool>,
     Path(MailRecordsPath { member_id }): Path<MailRecordsPath>,
     Json(input): Json<MailRecordInput>,
-) -> Result<(StatusCode, [(HeaderName, String); 1], Json<MailRecord>), Problem> {
-    let record = queries::insert(&pool, member_id, Uuid::now_v7(), &input)
-        .await?
-        .ok_or(Code::MemberNotFound)?;
-    let location = format!("/api/v1/members/{member_id}/mail-records/{}", record.id);
-    Ok((
-        StatusCode::CREATED,
-        [(header::LOCATION, location)],
-        Json(record),
-    ))
+) -> Result<Response, Problem> {
+    let mut connection = pool.acquire().await?;
+    let added = queries::add(&mut connection, member_id, &input).await?;
+    match added.ok_or(Code::MemberNotFound)? {
+        Added::Created(record) => Ok(Created {
+            location: format!("/api/v1/members/{member_id}/mail-records/{}", record.id),
+            entity: record,
+        }
+        .into_response()),
+        Added::Standing(record) => Ok(Entity(record).into_response()),
+    }
 }
 
 /// List a member's mail records, newest first
@@ -109,15 +120,16 @@ pub(super) async fn list_all(
 /// A missing member and a missing mail record are two different problems.
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}/mail-records/{id}", operation_id = "read_mail_record",
-    tag = "mail-records", params(MailRecordPath),
+    tag = "mail-records", params(MailRecordPath, Preconditions),
     responses((status = 200, description = "The mail record", body = MailRecord), NotFound)
 )]
 pub(super) async fn read(
     State(pool): State<PgPool>,
     Path(path): Path<MailRecordPath>,
-) -> Result<Json<MailRecord>, Problem> {
+    preconditions: Preconditions,
+) -> Result<Response, Problem> {
     match queries::get(&pool, path.member_id, path.id).await? {
-        Some(record) => Ok(Json(record)),
+        Some(record) => preconditions.answer(record),
         None => Err(queries::missing(&pool, path.member_id).await),
     }
 }
@@ -128,7 +140,8 @@ pub(super) async fn read(
 /// is not given, and what became of it stays in any case.
 #[utoipa::path(
     put, path = "/api/v1/members/{member_id}/mail-records/{id}", operation_id = "replace_mail_record",
-    tag = "mail-records", params(MailRecordPath), request_body = MailRecordReplacement,
+    tag = "mail-records", params(MailRecordPath, Preconditions, Return),
+    request_body = MailRecordReplacement,
     responses(
         (status = 200, description = "The mail record as it is now", body = MailRecord),
         NotFound,
@@ -138,12 +151,52 @@ pub(super) async fn read(
 pub(super) async fn replace(
     State(pool): State<PgPool>,
     Path(path): Path<MailRecordPath>,
+    preconditions: Preconditions,
     Json(input): Json<MailRecordReplacement>,
-) -> Result<Json<MailRecord>, Problem> {
-    match queries::update(&pool, path.member_id, path.id, &input).await? {
-        Some(record) => Ok(Json(record)),
-        None => Err(queries::missing(&pool, path.member_id).await),
+) -> Result<Entity<MailRecord>, Problem> {
+    let guard = preconditions.guard()?;
+    match queries::update(&pool, path.member_id, path.id, &input, &guard).await? {
+        Some(record) => Ok(Entity(record)),
+        None => Err(unmet(&pool, &path, &preconditions).await),
     }
+}
+
+/// Change fields of a mail record
+///
+/// A field that is not given keeps its value, and null clears it: it is then what it would be in a
+/// new mail record without it. `metadata` is merged in the same way, at every depth. What became of
+/// the mail stays as it is.
+#[utoipa::path(
+    patch, path = "/api/v1/members/{member_id}/mail-records/{id}", operation_id = "update_mail_record",
+    tag = "mail-records", params(MailRecordPath, Preconditions, Return),
+    request_body(
+        content = MailRecordPatch, content_type = "application/merge-patch+json"
+    ),
+    responses(
+        (status = 200, description = "The mail record as it is now", body = MailRecord),
+        NotFound,
+        Taken,
+    )
+)]
+pub(super) async fn update(
+    State(pool): State<PgPool>,
+    Path(record): Path<MailRecordPath>,
+    preconditions: Preconditions,
+    patch: MergePatch<MailRecordReplacement>,
+) -> Result<Entity<MailRecord>, Problem> {
+    let guard = preconditions.guard()?;
+    let MailRecordPath { member_id, id } = record;
+    let mut transaction = pool.begin().await?;
+    if let Some(standing) = queries::lock(&mut *transaction, member_id, id).await? {
+        let input = patch.apply_to(&standing.into())?;
+        let updated = queries::update(&mut *transaction, member_id, id, &input, &guard).await?;
+        if let Some(updated) = updated {
+            transaction.commit().await?;
+            return Ok(Entity(updated));
+        }
+    }
+    transaction.rollback().await?;
+    Err(unmet(&pool, &record, &preconditions).await)
 }
 
 /// Delete a mail record
@@ -151,16 +204,28 @@ pub(super) async fn replace(
 /// It cannot be undone. Mail records that are a retry of it stay, with `retry_of` null.
 #[utoipa::path(
     delete, path = "/api/v1/members/{member_id}/mail-records/{id}", operation_id = "delete_mail_record",
-    tag = "mail-records", params(MailRecordPath),
+    tag = "mail-records", params(MailRecordPath, Preconditions),
     responses((status = 204, description = "Deleted"), NotFound)
 )]
 pub(super) async fn delete(
     State(pool): State<PgPool>,
     Path(path): Path<MailRecordPath>,
+    preconditions: Preconditions,
 ) -> Result<StatusCode, Problem> {
-    if queries::delete(&pool, path.member_id, path.id).await? {
+    let guard = preconditions.guard()?;
+    if queries::delete(&pool, path.member_id, path.id, &guard).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
-        Err(queries::missing(&pool, path.member_id).await)
+        Err(unmet(&pool, &path, &preconditions).await)
     }
+}
+
+/// Why a write met no mail record.
+async fn unmet(pool: &PgPool, path: &MailRecordPath, preconditions: &Preconditions) -> Problem {
+    let find = || queries::get(pool, path.member_id, path.id);
+    let problem = preconditions.unmet(find, Code::MailRecordNotFound).await;
+    if problem.code == Code::MailRecordNotFound {
+        return queries::missing(pool, path.member_id).await;
+    }
+    problem
 }

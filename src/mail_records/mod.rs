@@ -15,5 +15,10 @@ pub(crate) fn router() -> OpenApiRouter<PgPool> {
     OpenApiRouter::new()
         .routes(routes!(handlers::list_all))
         .routes(routes!(handlers::create, handlers::list_of_member))
-        .routes(routes!(handlers::read, handlers::replace, handlers::delete))
+        .routes(routes!(
+            handlers::read,
+            handlers::replace,
+            handlers::update,
+            handlers::delete
+        ))
 }

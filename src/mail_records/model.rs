@@ -1,11 +1,13 @@
 //! What a mail record is, as read and as written.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::{
-    http::{cursor::Cursor, page::Limit},
+    http::{conditional::Versioned, cursor::Cursor, page::Limit},
+    patch_schema,
     values::{EmailAddress, JsonObject, Line, Tags, Text, Timestamp, strict},
 };
 
@@ -124,7 +126,7 @@ pub struct MailRecord {
 }
 
 /// A mail record as the caller writes one with POST.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({
     "recipient": "ann.lee@example.org",
@@ -179,7 +181,7 @@ pub struct MailRecordInput {
 
 /// A mail record as the caller replaces one with PUT. What became of the mail, and which mail it is
 /// another attempt of, stay as they are.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({
     "recipient": "ann.lee@example.org",
@@ -218,6 +220,48 @@ pub struct MailRecordReplacement {
     /// The caller's own key, unique among the member's mail records.
     #[serde(default)]
     pub external_id: Option<Line<1, 255>>,
+}
+
+impl MailRecordInput {
+    /// Tells a repetition from another mail under the same key: SHA-256 of what was given, whatever
+    /// its order.
+    ///
+    /// A field that is not given does not count, so that one that a later version adds changes
+    /// nothing.
+    #[must_use]
+    pub fn fingerprint(&self) -> Vec<u8> {
+        // Every part of a body that was read has a JSON form.
+        let mut fields = serde_json::to_value(self).unwrap_or_default();
+        if let Some(fields) = fields.as_object_mut() {
+            fields.retain(|_, value| !value.is_null());
+        }
+        Sha256::digest(fields.to_string()).to_vec()
+    }
+}
+
+patch_schema!(MailRecordPatch, MailRecordReplacement, always_there: ["recipient"]);
+
+impl From<MailRecord> for MailRecordReplacement {
+    fn from(record: MailRecord) -> Self {
+        Self {
+            recipient: Some(record.recipient),
+            sender: record.sender,
+            subject: record.subject,
+            category: record.category,
+            tags: record.tags,
+            metadata: record.metadata,
+            message_id: record.message_id,
+            provider: record.provider,
+            provider_message_id: record.provider_message_id,
+            external_id: record.external_id,
+        }
+    }
+}
+
+impl Versioned for MailRecord {
+    fn version(&self) -> i64 {
+        self.version
+    }
 }
 
 /// Which mail records a list shows.

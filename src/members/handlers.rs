@@ -1,28 +1,30 @@
-use axum::{
-    extract::State,
-    http::{HeaderName, StatusCode, header},
-};
-use sqlx::PgPool;
+use axum::{extract::State, http::StatusCode, response::Response};
+use sqlx::{PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
 use super::{
     model::{
-        ListMembers, Member, MemberInput, MemberPath, MemberWithMailRecords, NewestMailRecords,
+        EmailPath, ListMembers, Member, MemberInput, MemberPatch, MemberPath,
+        MemberWithMailRecords, NewestMailRecords,
     },
     queries,
 };
 use crate::{
     http::{
+        answer::{Created, Entity},
+        conditional::{Guard, Preconditions},
         extract::{Json, Path, Query},
+        merge_patch::MergePatch,
         page::Page,
+        prefer::Return,
     },
     mail_records,
     problem::{Code, Problem},
     refusals,
 };
 
-refusals!(NotFound: MemberNotFound);
-refusals!(Taken: EmailTaken, ExternalIdTaken);
+refusals!(pub(super) NotFound: MemberNotFound);
+refusals!(pub(super) Taken: EmailTaken, ExternalIdTaken);
 
 /// Create a member
 ///
@@ -30,24 +32,29 @@ refusals!(Taken: EmailTaken, ExternalIdTaken);
 /// conflict.
 #[utoipa::path(
     post, path = "/api/v1/members", operation_id = "create_member", tag = "members",
-    request_body = MemberInput,
+    params(Return), request_body = MemberInput,
     responses(
-        (status = 201, description = "Created", body = Member,
-            headers(("Location" = String, description = "Path of the new member"))),
+        (status = 201, description = "Created", body = Member, headers(
+            ("Location" = String, description = "Path of the new member"),
+            ("ETag" = String, description = "Entity tag of the version"),
+        )),
         Taken,
     )
 )]
 pub(super) async fn create(
     State(pool): State<PgPool>,
     Json(input): Json<MemberInput>,
-) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Member>), Problem> {
+) -> Result<Created<Member>, Problem> {
     let member = queries::insert(&pool, Uuid::now_v7(), &input).await?;
-    let location = format!("/api/v1/members/{}", member.id);
-    Ok((
-        StatusCode::CREATED,
-        [(header::LOCATION, location)],
-        Json(member),
-    ))
+    Ok(created(member))
+}
+
+/// 201 with a new member.
+pub(super) fn created(member: Member) -> Created<Member> {
+    Created {
+        location: format!("/api/v1/members/{}", member.id),
+        entity: member,
+    }
 }
 
 /// List members, newest first
@@ -74,21 +81,33 @@ pub(super) async fn list(
 }
 
 /// Read a member
-///
-/// To find a member by e-mail address or by your own key, filter the list.
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}", operation_id = "read_member", tag = "members",
-    params(MemberPath),
+    params(MemberPath, Preconditions),
     responses((status = 200, description = "The member", body = Member), NotFound)
 )]
 pub(super) async fn read(
     State(pool): State<PgPool>,
     Path(MemberPath { member_id }): Path<MemberPath>,
-) -> Result<Json<Member>, Problem> {
-    let member = queries::get(&pool, member_id)
-        .await?
-        .ok_or(Code::MemberNotFound)?;
-    Ok(Json(member))
+    preconditions: Preconditions,
+) -> Result<Response, Problem> {
+    let member = queries::get(&pool, member_id).await?;
+    preconditions.answer(member.ok_or(Code::MemberNotFound)?)
+}
+
+/// Read the member with an e-mail address
+#[utoipa::path(
+    get, path = "/api/v1/members/by-email/{email}", operation_id = "read_member_by_email",
+    tag = "members", params(EmailPath, Preconditions),
+    responses((status = 200, description = "The member", body = Member), NotFound)
+)]
+pub(super) async fn read_by_email(
+    State(pool): State<PgPool>,
+    Path(EmailPath { email }): Path<EmailPath>,
+    preconditions: Preconditions,
+) -> Result<Response, Problem> {
+    let member = queries::get_by_email(&pool, &email).await?;
+    preconditions.answer(member.ok_or(Code::MemberNotFound)?)
 }
 
 /// Replace a member
@@ -96,18 +115,44 @@ pub(super) async fn read(
 /// A field that is not given is set to its default; only `joined` stays as it is.
 #[utoipa::path(
     put, path = "/api/v1/members/{member_id}", operation_id = "replace_member", tag = "members",
-    params(MemberPath), request_body = MemberInput,
+    params(MemberPath, Preconditions, Return), request_body = MemberInput,
     responses((status = 200, description = "The member as it is now", body = Member), NotFound, Taken)
 )]
 pub(super) async fn replace(
     State(pool): State<PgPool>,
     Path(MemberPath { member_id }): Path<MemberPath>,
+    preconditions: Preconditions,
     Json(input): Json<MemberInput>,
-) -> Result<Json<Member>, Problem> {
-    let member = queries::update(&pool, member_id, &input)
-        .await?
-        .ok_or(Code::MemberNotFound)?;
-    Ok(Json(member))
+) -> Result<Entity<Member>, Problem> {
+    match queries::update(&pool, member_id, &input, &preconditions.guard()?).await? {
+        Some(member) => Ok(Entity(member)),
+        None => Err(unmet(&pool, member_id, &preconditions).await),
+    }
+}
+
+/// Change fields of a member
+///
+/// A field that is not given keeps its value, and null clears it: it is then what it would be in a
+/// new member without it. `attributes` are merged in the same way, at every depth.
+#[utoipa::path(
+    patch, path = "/api/v1/members/{member_id}", operation_id = "update_member", tag = "members",
+    params(MemberPath, Preconditions, Return),
+    request_body(content = MemberPatch, content_type = "application/merge-patch+json"),
+    responses((status = 200, description = "The member as it is now", body = Member), NotFound, Taken)
+)]
+pub(super) async fn update(
+    State(pool): State<PgPool>,
+    Path(MemberPath { member_id }): Path<MemberPath>,
+    preconditions: Preconditions,
+    patch: MergePatch<MemberInput>,
+) -> Result<Entity<Member>, Problem> {
+    let guard = preconditions.guard()?;
+    let mut transaction = pool.begin().await?;
+    let standing = queries::lock(&mut *transaction, member_id).await?;
+    match apply(transaction, standing, &patch, &guard).await? {
+        Some(member) => Ok(Entity(member)),
+        None => Err(unmet(&pool, member_id, &preconditions).await),
+    }
 }
 
 /// Delete a member with all mail records
@@ -115,18 +160,44 @@ pub(super) async fn replace(
 /// It cannot be undone. To end a membership and keep the record of it, set `status` to `ended`.
 #[utoipa::path(
     delete, path = "/api/v1/members/{member_id}", operation_id = "delete_member", tag = "members",
-    params(MemberPath),
+    params(MemberPath, Preconditions),
     responses((status = 204, description = "Deleted"), NotFound)
 )]
 pub(super) async fn delete(
     State(pool): State<PgPool>,
     Path(MemberPath { member_id }): Path<MemberPath>,
+    preconditions: Preconditions,
 ) -> Result<StatusCode, Problem> {
-    if queries::delete(&pool, member_id).await? {
+    if queries::delete(&pool, member_id, &preconditions.guard()?).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
-        Err(Code::MemberNotFound.into())
+        Err(unmet(&pool, member_id, &preconditions).await)
     }
+}
+
+/// Applies a patch to a member who was locked in `transaction`; none if the guard does not let her
+/// version through.
+pub(super) async fn apply(
+    mut transaction: Transaction<'_, Postgres>,
+    standing: Option<Member>,
+    patch: &MergePatch<MemberInput>,
+    guard: &Guard,
+) -> Result<Option<Member>, Problem> {
+    let Some(member) = standing else {
+        return Ok(None);
+    };
+    let id = member.id;
+    let input = patch.apply_to(&member.into())?;
+    let updated = queries::update(&mut *transaction, id, &input, guard).await?;
+    transaction.commit().await?;
+    Ok(updated)
+}
+
+/// Why a write met no member.
+async fn unmet(pool: &PgPool, member_id: Uuid, preconditions: &Preconditions) -> Problem {
+    preconditions
+        .unmet(|| queries::get(pool, member_id), Code::MemberNotFound)
+        .await
 }
 
 /// Read a member with the newest mail records

@@ -5,10 +5,14 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::{
-    http::{cursor::Cursor, page::Limit},
+    http::{conditional::Versioned, cursor::Cursor, page::Limit},
     mail_records::model::MailRecord,
+    patch_schema,
     values::{Date, EmailAddress, JsonObject, Line, Tags, Timestamp, strict},
 };
+
+/// The caller's own key of a member.
+pub type ExternalId = Line<1, 255>;
 
 /// Where a membership stands. It says nothing about consent or about whether the address works.
 #[derive(
@@ -48,7 +52,7 @@ pub struct Member {
     pub id: Uuid,
     /// The caller's own key, unique among members; null if none was given.
     #[schema(required)]
-    pub external_id: Option<Line<1, 255>>,
+    pub external_id: Option<ExternalId>,
     /// E-mail address as typed (NFC); no two members share one, whatever the case. Null if none is
     /// known.
     #[schema(required)]
@@ -74,7 +78,7 @@ pub struct Member {
 }
 
 /// A member as the caller writes one: with POST, and in full with PUT.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({
     "name": "Ann Lee",
@@ -87,7 +91,7 @@ pub struct Member {
 pub struct MemberInput {
     /// The caller's own key, unique among members.
     #[serde(default)]
-    pub external_id: Option<Line<1, 255>>,
+    pub external_id: Option<ExternalId>,
     /// E-mail address; no two members share one, whatever the case.
     #[serde(default)]
     pub email: Option<EmailAddress>,
@@ -110,6 +114,29 @@ pub struct MemberInput {
     pub attributes: JsonObject,
 }
 
+patch_schema!(MemberPatch, MemberInput, always_there: ["joined"]);
+
+impl From<Member> for MemberInput {
+    fn from(member: Member) -> Self {
+        Self {
+            external_id: member.external_id,
+            email: member.email,
+            name: member.name,
+            birth: member.birth,
+            joined: Some(member.joined),
+            status: member.status,
+            tags: member.tags,
+            attributes: member.attributes,
+        }
+    }
+}
+
+impl Versioned for Member {
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
 /// Which members a list shows.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -123,7 +150,7 @@ pub struct ListMembers {
     pub email: Option<EmailAddress>,
     /// The member with this external id.
     #[serde(default)]
-    pub external_id: Option<Line<1, 255>>,
+    pub external_id: Option<ExternalId>,
     /// Members who joined on this day or later.
     #[serde(default)]
     pub joined_from: Option<Date>,
@@ -168,4 +195,23 @@ pub struct MemberPath {
     #[param(example = "018cc251-f400-7000-8000-000000000001")]
     #[serde(deserialize_with = "strict::id")]
     pub member_id: Uuid,
+}
+
+/// Names one member by the caller's own key.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct ExternalIdPath {
+    /// The member's external id; a `/` in it must be written `%2F`.
+    #[param(example = "person-1")]
+    pub external_id: ExternalId,
+}
+
+/// Names one member by e-mail address.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct EmailPath {
+    /// The member's e-mail address, in any spelling that differs by case only; a `/` in it must be
+    /// written `%2F`.
+    #[param(example = "person-1@example.org")]
+    pub email: EmailAddress,
 }

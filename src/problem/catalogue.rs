@@ -58,6 +58,12 @@ catalogue! {
         "A parameter is not valid",
         "Correct the parameters that `errors` names.",
     );
+    InvalidHeader = (
+        BAD_REQUEST,
+        "invalid_header",
+        "A header field is not valid",
+        "Correct the header fields that `errors` names.",
+    );
     InvalidHost = (
         BAD_REQUEST,
         "invalid_host",
@@ -118,6 +124,12 @@ catalogue! {
         "The provider's message id is taken",
         "This member has a mail record with that provider and provider_message_id.",
     );
+    PreconditionFailed = (
+        PRECONDITION_FAILED,
+        "precondition_failed",
+        "The resource is not in the version that was asked for",
+        "Read it again, and send the change with the ETag that it has now.",
+    );
     ContentTooLarge = (
         PAYLOAD_TOO_LARGE,
         "content_too_large",
@@ -136,11 +148,23 @@ catalogue! {
         "The body's media type is not supported",
         "Send the body with Content-Type: application/json.",
     );
+    UnsupportedPatchType = (
+        UNSUPPORTED_MEDIA_TYPE,
+        "unsupported_patch_type",
+        "The patch's media type is not supported",
+        "Send a JSON merge patch (RFC 7396) with Content-Type: application/merge-patch+json.",
+    );
     InvalidBody = (
         UNPROCESSABLE_ENTITY,
         "invalid_body",
         "The body is not valid",
         "Correct the fields that `errors` names.",
+    );
+    PreconditionRequired = (
+        PRECONDITION_REQUIRED,
+        "precondition_required",
+        "The write does not say which version it is meant for",
+        "Send the ETag of the version that was read as If-Match.",
     );
     HeaderFieldsTooLarge = (
         REQUEST_HEADER_FIELDS_TOO_LARGE,

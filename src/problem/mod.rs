@@ -13,7 +13,7 @@ mod openapi;
 use std::borrow::Cow;
 
 use axum::{
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 
@@ -21,6 +21,9 @@ pub use catalogue::Code;
 pub use database::{OnConstraint, QueryError};
 pub use document::{ProblemDocument, render};
 pub use openapi::{document_problems, responses};
+
+/// RFC 5789, section 3.1.
+const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");
 
 /// One thing that is wrong with a request, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
@@ -33,6 +36,10 @@ pub struct FieldError {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "limit")]
     pub parameter: Option<String>,
+    /// Name of the header field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "if-match")]
+    pub header: Option<String>,
     /// Stable code of what is wrong: `required`, `unknown`, `repeated`, `invalid`, or a code of the
     /// parameter's own.
     #[schema(example = "invalid")]
@@ -56,6 +63,7 @@ impl FieldError {
         Self {
             pointer: Some(pointer),
             parameter: None,
+            header: None,
             code: code.into(),
             detail: detail.into(),
         }
@@ -69,6 +77,21 @@ impl FieldError {
         Self {
             pointer: None,
             parameter: Some(name.into()),
+            header: None,
+            code: code.into(),
+            detail: detail.into(),
+        }
+    }
+
+    pub fn at_header(
+        name: impl Into<String>,
+        code: impl Into<Cow<'static, str>>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self {
+            pointer: None,
+            parameter: None,
+            header: Some(name.into()),
             code: code.into(),
             detail: detail.into(),
         }
@@ -132,6 +155,10 @@ impl IntoResponse for Problem {
             response
                 .headers_mut()
                 .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.code == Code::UnsupportedPatchType {
+            let types = HeaderValue::from_static("application/merge-patch+json");
+            response.headers_mut().insert(ACCEPT_PATCH, types);
         }
         response.extensions_mut().insert(self);
         response

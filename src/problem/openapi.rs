@@ -9,7 +9,7 @@ use utoipa::{
         Content, ContentBuilder, Header, HeaderBuilder, ObjectBuilder, OpenApi, Ref, RefOr,
         Response, ResponseBuilder, Type,
         example::{Example, ExampleBuilder},
-        path::Operation,
+        path::{Operation, ParameterIn},
     },
 };
 
@@ -23,9 +23,9 @@ use super::{
 /// `refusals!(WriteRefusals: EmailTaken, ExternalIdTaken);`
 #[macro_export]
 macro_rules! refusals {
-    ($(#[$meta:meta])* $name:ident: $($code:ident),+ $(,)?) => {
+    ($(#[$meta:meta])* $visible:vis $name:ident: $($code:ident),+ $(,)?) => {
         $(#[$meta])*
-        struct $name;
+        $visible struct $name;
 
         impl utoipa::IntoResponses for $name {
             fn responses() -> std::collections::BTreeMap<
@@ -66,11 +66,24 @@ fn response(codes: &[Code]) -> Response {
         .description(titles.collect::<Vec<_>>().join("; "))
         .content(MEDIA_TYPE, content);
     let unavailable = |code: &Code| code.status() == StatusCode::SERVICE_UNAVAILABLE;
-    if codes.iter().any(unavailable) {
-        response.header("Retry-After", retry_after()).build()
+    let response = if codes.iter().any(unavailable) {
+        response.header("Retry-After", retry_after())
+    } else {
+        response
+    };
+    if codes.contains(&Code::UnsupportedPatchType) {
+        response.header("Accept-Patch", accept_patch()).build()
     } else {
         response.build()
     }
+}
+
+fn accept_patch() -> Header {
+    let types = ObjectBuilder::new().schema_type(Type::String);
+    HeaderBuilder::new()
+        .description(Some("The media types of patches (RFC 5789, section 3.1)"))
+        .schema(Some(types))
+        .build()
 }
 
 fn retry_after() -> Header {
@@ -176,8 +189,36 @@ fn codes_of_parts(operation: &Operation, writes: bool) -> Vec<Code> {
             Code::ContentTooLarge,
         ]);
     }
-    if operation.request_body.is_some() {
-        codes.extend([Code::UnsupportedMediaType, Code::InvalidBody]);
+    if let Some(RefOr::T(body)) = &operation.request_body {
+        let patch = body
+            .content
+            .keys()
+            .any(|media_type| media_type != "application/json");
+        codes.extend([
+            if patch {
+                Code::UnsupportedPatchType
+            } else {
+                Code::UnsupportedMediaType
+            },
+            Code::InvalidBody,
+        ]);
+    }
+    let in_header: Vec<_> = operation
+        .parameters
+        .iter()
+        .flatten()
+        .filter_map(|parameter| match parameter {
+            RefOr::T(parameter) => Some(parameter),
+            RefOr::Ref(_) => None,
+        })
+        .filter(|parameter| parameter.parameter_in == ParameterIn::Header)
+        .map(|parameter| parameter.name.as_str())
+        .collect();
+    if in_header.contains(&"If-Match") {
+        codes.extend([Code::InvalidHeader, Code::PreconditionFailed]);
+        if writes {
+            codes.push(Code::PreconditionRequired);
+        }
     }
     codes
 }

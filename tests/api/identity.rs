@@ -168,7 +168,7 @@ fn places() -> Vec<(Operation, String)> {
             }
         }
     }
-    assert_eq!(places.len(), 9);
+    assert_eq!(places.len(), 14);
     places
 }
 

@@ -201,6 +201,8 @@ fn subject() -> Subject {
     Subject {
         member: format!("/api/v1/members/{id}"),
         member_id: id.to_owned(),
+        external_id: "m-7".to_owned(),
+        email: "m7@example.org".to_owned(),
         mail_record: format!("/api/v1/members/{id}/mail-records/{id}"),
         mail_record_id: id.to_owned(),
     }

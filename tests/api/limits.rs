@@ -30,7 +30,7 @@ async fn a_body_that_is_too_large_is_answered_with_413() {
     let ann = Subject::create(&app).await;
     for operation in writing_operations() {
         let request = operation.request(&app, &ann);
-        let request = request.header("content-type", "application/json");
+        let request = request.header("content-type", operation.media_type().expect("a body"));
         let answer = request.body(body_of(&operation, MAX_BODY)).send().await;
         assert!(answer.status.is_success(), "{}", answer.text);
         for bytes in [MAX_BODY + 1, 2 * MAX_BODY, 10 * MAX_BODY] {
@@ -58,7 +58,7 @@ async fn the_largest_body_is_the_one_of_the_setting() {
     let ann = Subject::create(&app).await;
     for operation in writing_operations() {
         let request = operation.request(&app, &ann);
-        let request = request.header("content-type", "application/json");
+        let request = request.header("content-type", operation.media_type().expect("a body"));
         let answer = request.body(body_of(&operation, 3 * MAX_BODY)).send().await;
         assert!(answer.status.is_success(), "{}", answer.text);
     }

@@ -4,7 +4,7 @@
 
 mod list;
 
-use sqlx::{PgExecutor, query, query_scalar};
+use sqlx::{PgConnection, PgExecutor, query, query_scalar};
 use uuid::Uuid;
 
 pub use list::newest_of_member;
@@ -12,6 +12,7 @@ pub(super) use list::{list_all, list_of_member};
 
 use super::model::{MailCategory, MailRecord, MailRecordInput, MailRecordReplacement, MailStatus};
 use crate::{
+    http::conditional::Guard,
     problem::{Code, OnConstraint, Problem, QueryError},
     values::{EmailAddress, JsonObject, Line, Tags, Text, Timestamp},
 };
@@ -40,25 +41,76 @@ macro_rules! query_mail_record {
     };
 }
 
-/// Adds a mail record to a member; none if there is no such member.
+/// What became of a mail record that was to be added.
+pub(super) enum Added {
+    Created(MailRecord),
+    /// It was there already, written with the same body.
+    Standing(MailRecord),
+}
+
+/// Adds a mail record to a member, or finds that it is there already; none if there is no such
+/// member.
+pub(super) async fn add(
+    connection: &mut PgConnection,
+    member_id: Uuid,
+    record: &MailRecordInput,
+) -> Result<Option<Added>, Problem> {
+    let fingerprint = record.fingerprint();
+    // Once, unless what has the key vanishes between the two statements.
+    for _ in 0..3 {
+        let id = Uuid::now_v7();
+        let inserted = insert(&mut *connection, member_id, id, record, &fingerprint).await?;
+        if let Some(record) = inserted {
+            return Ok(Some(Added::Created(record)));
+        }
+        let Some(standing) = standing(&mut *connection, member_id, record).await? else {
+            return Ok(None);
+        };
+        match standing.as_slice() {
+            [] => {}
+            [one] if one.fingerprint.as_deref() == Some(&fingerprint[..]) => {
+                let found = get(&mut *connection, member_id, one.id).await?;
+                if let Some(record) = found {
+                    return Ok(Some(Added::Standing(record)));
+                }
+            }
+            others => {
+                let named = record.external_id.as_ref().map(Line::as_str);
+                let by_external_id = others
+                    .iter()
+                    .any(|other| named.is_some() && other.external_id.as_deref() == named);
+                return Err(if by_external_id {
+                    Code::ExternalIdTaken.into()
+                } else {
+                    Code::ProviderMessageIdTaken.into()
+                });
+            }
+        }
+    }
+    Err(Code::ExternalIdTaken.into())
+}
+
+/// Adds a mail record to a member; none if there is no such member, or one of its keys is taken.
 ///
 /// The member is in the statement for her address. Should she be deleted while it runs, the foreign
 /// key tells.
-pub(super) async fn insert(
+async fn insert(
     executor: impl PgExecutor<'_>,
     member_id: Uuid,
     id: Uuid,
     record: &MailRecordInput,
+    fingerprint: &[u8],
 ) -> Result<Option<MailRecord>, Problem> {
     let inserted = query_mail_record!(
         "INSERT INTO mail_records AS r
             (member_id, id, recipient, recipient_folded, sender, subject, category, tags, metadata,
              message_id, provider, provider_message_id, external_id, retry_of, status, status_at,
-             status_reason)
+             status_reason, fingerprint)
          SELECT m.id, $2, coalesce($3, m.email), coalesce($4, m.email_folded), $5, $6, $7, $8, $9,
-                $10, $11, $12, $13, $14, $15, coalesce($16, now()), $17
+                $10, $11, $12, $13, $14, $15, coalesce($16, now()), $17, $18
          FROM members m
          WHERE m.id = $1
+         ON CONFLICT DO NOTHING
          RETURNING",
         "",
         member_id,
@@ -78,6 +130,7 @@ pub(super) async fn insert(
         record.status as _,
         record.status_at as _,
         record.status_reason.as_ref() as _,
+        fingerprint,
     )
     .fetch_optional(executor)
     .await;
@@ -88,6 +141,45 @@ pub(super) async fn insert(
     Ok(inserted.on_constraint("mail_records_member_id_fkey", || {
         Code::MemberNotFound.into()
     })?)
+}
+
+/// A mail record that has a key.
+struct Standing {
+    id: Uuid,
+    external_id: Option<String>,
+    fingerprint: Option<Vec<u8>>,
+}
+
+/// The mail records of a member that have one of the keys of `record`; none if there is no such
+/// member.
+async fn standing(
+    executor: impl PgExecutor<'_>,
+    member_id: Uuid,
+    record: &MailRecordInput,
+) -> sqlx::Result<Option<Vec<Standing>>> {
+    let rows = query!(
+        r#"SELECT r.id AS "id?", r.external_id, r.fingerprint
+           FROM members m
+           LEFT JOIN mail_records r ON r.member_id = m.id
+               AND (r.external_id = $2
+                    OR (coalesce(r.provider, '') = coalesce($3, '') AND r.provider_message_id = $4))
+           WHERE m.id = $1"#,
+        member_id,
+        record.external_id.as_ref() as _,
+        record.provider.as_ref() as _,
+        record.provider_message_id.as_ref() as _,
+    )
+    .fetch_all(executor)
+    .await?;
+    let member = !rows.is_empty();
+    let standing = rows.into_iter().filter_map(|row| {
+        Some(Standing {
+            id: row.id?,
+            external_id: row.external_id,
+            fingerprint: row.fingerprint,
+        })
+    });
+    Ok(member.then(|| standing.collect()))
 }
 
 pub(super) async fn get(
@@ -117,11 +209,29 @@ pub(super) async fn missing(executor: impl PgExecutor<'_>, member_id: Uuid) -> P
     }
 }
 
+/// Reads a mail record and keeps others from writing it until the transaction ends.
+pub(super) async fn lock(
+    executor: impl PgExecutor<'_>,
+    member_id: Uuid,
+    id: Uuid,
+) -> sqlx::Result<Option<MailRecord>> {
+    query_mail_record!(
+        "SELECT",
+        "FROM mail_records r WHERE r.member_id = $1 AND r.id = $2 FOR NO KEY UPDATE",
+        member_id,
+        id,
+    )
+    .fetch_optional(executor)
+    .await
+}
+
+/// Replaces a mail record in one of the versions that `guard` lets through.
 pub(super) async fn update(
     executor: impl PgExecutor<'_>,
     member_id: Uuid,
     id: Uuid,
     record: &MailRecordReplacement,
+    guard: &Guard,
 ) -> Result<Option<MailRecord>, Problem> {
     let updated = query_mail_record!(
         "UPDATE mail_records r
@@ -131,6 +241,7 @@ pub(super) async fn update(
              provider = $11, provider_message_id = $12, external_id = $13, updated_at = now(),
              version = r.version + 1
          WHERE r.member_id = $1 AND r.id = $2
+             AND ($14::bigint[] IS NULL OR r.version = ANY ($14)) AND r.version <> ALL ($15)
          RETURNING",
         "",
         member_id,
@@ -146,6 +257,8 @@ pub(super) async fn update(
         record.provider.as_ref() as _,
         record.provider_message_id.as_ref() as _,
         record.external_id.as_ref() as _,
+        guard.only.as_deref(),
+        &guard.except,
     )
     .fetch_optional(executor)
     .await;
@@ -166,15 +279,21 @@ fn name_constraints<T>(result: sqlx::Result<T>) -> Result<T, QueryError> {
         })
 }
 
+/// Deletes a mail record in one of the versions that `guard` lets through.
 pub(super) async fn delete(
     executor: impl PgExecutor<'_>,
     member_id: Uuid,
     id: Uuid,
+    guard: &Guard,
 ) -> sqlx::Result<bool> {
     let deleted = query!(
-        "DELETE FROM mail_records WHERE member_id = $1 AND id = $2",
+        "DELETE FROM mail_records
+         WHERE member_id = $1 AND id = $2
+             AND ($3::bigint[] IS NULL OR version = ANY ($3)) AND version <> ALL ($4)",
         member_id,
         id,
+        guard.only.as_deref(),
+        &guard.except,
     )
     .execute(executor)
     .await?;

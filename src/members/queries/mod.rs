@@ -4,23 +4,30 @@
 
 mod list;
 
-use sqlx::{PgExecutor, query};
+use sqlx::{PgExecutor, PgPool, query};
 use uuid::Uuid;
 
 pub(super) use list::list;
 
-use super::model::{Member, MemberInput, MemberStatus};
+use super::model::{ExternalId, Member, MemberInput, MemberStatus};
 use crate::{
+    http::conditional::Guard,
     problem::{Code, OnConstraint, Problem, QueryError},
     values::{Date, EmailAddress, JsonObject, Line, Tags, Timestamp},
 };
 
+/// What an upsert did.
+pub(super) struct Upserted {
+    pub(super) created: bool,
+    pub(super) member: Member,
+}
+
 /// A checked query that answers whole members: what stands before the columns, and what behind.
 macro_rules! query_member {
-    ($before:tt, $after:tt $(, $argument:expr)* $(,)?) => {
+    ($before:tt $(+ $more:tt)*, $after:tt $(, $argument:expr)* $(,)?) => {
         sqlx::query_as!(
             Member,
-            $before
+            $before $(+ $more)*
                 + r#" id, external_id as "external_id: Line<1, 255>", email as "email: EmailAddress",
                     name as "name: Line<1, 200>", birth as "birth: Date", joined as "joined: Date",
                     status as "status: MemberStatus", tags as "tags: Tags",
@@ -65,21 +72,149 @@ pub(super) async fn get(executor: impl PgExecutor<'_>, id: Uuid) -> sqlx::Result
         .await
 }
 
+pub(super) async fn get_by_external_id(
+    executor: impl PgExecutor<'_>,
+    external_id: &ExternalId,
+) -> sqlx::Result<Option<Member>> {
+    query_member!(
+        "SELECT",
+        "FROM members WHERE external_id = $1",
+        external_id.as_str(),
+    )
+    .fetch_optional(executor)
+    .await
+}
+
+pub(super) async fn get_by_email(
+    executor: impl PgExecutor<'_>,
+    email: &EmailAddress,
+) -> sqlx::Result<Option<Member>> {
+    query_member!(
+        "SELECT",
+        "FROM members WHERE email_folded = $1",
+        email.folded(),
+    )
+    .fetch_optional(executor)
+    .await
+}
+
+/// Reads a member and keeps others from writing her until the transaction ends.
+pub(super) async fn lock(executor: impl PgExecutor<'_>, id: Uuid) -> sqlx::Result<Option<Member>> {
+    query_member!("SELECT", "FROM members WHERE id = $1 FOR NO KEY UPDATE", id)
+        .fetch_optional(executor)
+        .await
+}
+
+pub(super) async fn lock_by_external_id(
+    executor: impl PgExecutor<'_>,
+    external_id: &ExternalId,
+) -> sqlx::Result<Option<Member>> {
+    query_member!(
+        "SELECT",
+        "FROM members WHERE external_id = $1 FOR NO KEY UPDATE",
+        external_id.as_str(),
+    )
+    .fetch_optional(executor)
+    .await
+}
+
+/// A checked query that replaces the member whom `$key` names by `$1`, in one of the versions that
+/// the guard lets through.
+macro_rules! update_member {
+    ($key:tt, $named:expr, $member:expr, $guard:expr) => {
+        query_member!(
+            "UPDATE members
+             SET external_id = $2, email = $3, email_folded = $4, name = $5, birth = $6,
+                 joined = coalesce($7, joined), status = $8, tags = $9,
+                 attributes = $10, updated_at = now(), version = version + 1
+             WHERE "
+                + $key
+                + " = $1
+                 AND ($11::bigint[] IS NULL OR version = ANY ($11)) AND version <> ALL ($12)
+             RETURNING",
+            "",
+            $named,
+            $member.external_id.as_ref() as _,
+            $member.email.as_ref() as _,
+            $member.email.as_ref().map(EmailAddress::folded),
+            &$member.name as _,
+            $member.birth as _,
+            $member.joined as _,
+            $member.status as _,
+            &$member.tags as _,
+            &$member.attributes as _,
+            $guard.only.as_deref(),
+            &$guard.except,
+        )
+    };
+}
+
+/// Replaces a member in one of the versions that `guard` lets through.
 pub(super) async fn update(
     executor: impl PgExecutor<'_>,
     id: Uuid,
     member: &MemberInput,
+    guard: &Guard,
 ) -> Result<Option<Member>, Problem> {
-    let updated = query_member!(
-        "UPDATE members
-         SET external_id = $2, email = $3, email_folded = $4, name = $5, birth = $6,
-             joined = coalesce($7, joined), status = $8, tags = $9,
-             attributes = $10, updated_at = now(), version = version + 1
-         WHERE id = $1
+    let updated = update_member!("id", id, member, guard)
+        .fetch_optional(executor)
+        .await;
+    Ok(name_conflicts(updated)?)
+}
+
+pub(super) async fn update_by_external_id(
+    executor: impl PgExecutor<'_>,
+    external_id: &ExternalId,
+    member: &MemberInput,
+    guard: &Guard,
+) -> Result<Option<Member>, Problem> {
+    let updated = update_member!("external_id", external_id.as_str(), member, guard)
+        .fetch_optional(executor)
+        .await;
+    Ok(name_conflicts(updated)?)
+}
+
+/// Replaces the member with this external id in one of the versions that `guard` lets through, or
+/// makes one; none if the guard does not let the standing version through.
+pub(super) async fn upsert(
+    pool: &PgPool,
+    external_id: &ExternalId,
+    member: &MemberInput,
+    guard: &Guard,
+) -> Result<Option<Upserted>, Problem> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        match upsert_once(pool, external_id, member, guard).await {
+            // Of two who make the same member at once, the later may meet the e-mail address of the
+            // earlier before the external id. By then she is there, and is found next time.
+            Err(problem) if problem.code == Code::EmailTaken && attempts < 3 => {}
+            result => return result,
+        }
+    }
+}
+
+async fn upsert_once(
+    executor: impl PgExecutor<'_>,
+    external_id: &ExternalId,
+    member: &MemberInput,
+    guard: &Guard,
+) -> Result<Option<Upserted>, Problem> {
+    let id = Uuid::now_v7();
+    let upserted = query_member!(
+        "INSERT INTO members
+            (id, external_id, email, email_folded, name, birth, joined, status, tags, attributes)
+         VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, (now() AT TIME ZONE 'UTC')::date), $8, $9, $10)
+         ON CONFLICT (external_id) DO UPDATE
+         SET email = excluded.email, email_folded = excluded.email_folded, name = excluded.name,
+             birth = excluded.birth, joined = coalesce($7, members.joined), status = excluded.status,
+             tags = excluded.tags, attributes = excluded.attributes, updated_at = now(),
+             version = members.version + 1
+         WHERE ($11::bigint[] IS NULL OR members.version = ANY ($11)) AND members.version <> ALL ($12)
          RETURNING",
         "",
         id,
-        member.external_id.as_ref() as _,
+        external_id.as_str(),
         member.email.as_ref() as _,
         member.email.as_ref().map(EmailAddress::folded),
         &member.name as _,
@@ -88,10 +223,15 @@ pub(super) async fn update(
         member.status as _,
         &member.tags as _,
         &member.attributes as _,
+        guard.only.as_deref(),
+        &guard.except,
     )
     .fetch_optional(executor)
     .await;
-    Ok(name_conflicts(updated)?)
+    Ok(name_conflicts(upserted)?.map(|member| Upserted {
+        created: member.id == id,
+        member,
+    }))
 }
 
 fn name_conflicts<T>(result: sqlx::Result<T>) -> Result<T, QueryError> {
@@ -100,10 +240,39 @@ fn name_conflicts<T>(result: sqlx::Result<T>) -> Result<T, QueryError> {
         .on_constraint("members_external_id_key", || Code::ExternalIdTaken.into())
 }
 
-pub(super) async fn delete(executor: impl PgExecutor<'_>, id: Uuid) -> sqlx::Result<bool> {
-    let deleted = query!("DELETE FROM members WHERE id = $1", id)
-        .execute(executor)
-        .await?;
+/// Deletes a member in one of the versions that `guard` lets through.
+pub(super) async fn delete(
+    executor: impl PgExecutor<'_>,
+    id: Uuid,
+    guard: &Guard,
+) -> sqlx::Result<bool> {
+    let deleted = query!(
+        "DELETE FROM members
+         WHERE id = $1 AND ($2::bigint[] IS NULL OR version = ANY ($2)) AND version <> ALL ($3)",
+        id,
+        guard.only.as_deref(),
+        &guard.except,
+    )
+    .execute(executor)
+    .await?;
+    Ok(deleted.rows_affected() > 0)
+}
+
+pub(super) async fn delete_by_external_id(
+    executor: impl PgExecutor<'_>,
+    external_id: &ExternalId,
+    guard: &Guard,
+) -> sqlx::Result<bool> {
+    let deleted = query!(
+        "DELETE FROM members
+         WHERE external_id = $1 AND ($2::bigint[] IS NULL OR version = ANY ($2))
+             AND version <> ALL ($3)",
+        external_id.as_str(),
+        guard.only.as_deref(),
+        &guard.except,
+    )
+    .execute(executor)
+    .await?;
     Ok(deleted.rows_affected() > 0)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use hyper::Method;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{App, request::Request};
 
@@ -72,9 +72,16 @@ impl Operation {
             .collect()
     }
 
+    /// The media type of the body, if it takes one.
+    pub(crate) fn media_type(&self) -> Option<&str> {
+        let content = self.says["requestBody"]["content"].as_object()?;
+        content.keys().next().map(String::as_str)
+    }
+
     /// The schema of the body.
     pub(crate) fn body(&self) -> &'static Value {
-        let reference = self.says["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+        let media_type = self.media_type().unwrap_or_default();
+        let reference = self.says["requestBody"]["content"][media_type]["schema"]["$ref"]
             .as_str()
             .unwrap_or_else(|| panic!("{}: no body", self.name()));
         DOCUMENT
@@ -94,7 +101,11 @@ impl Operation {
 
     /// The operation on `subject`, to be completed.
     pub(crate) fn request(&self, app: &App, subject: &Subject) -> Request {
-        app.request(self.method.clone(), &self.path_on(subject))
+        let request = app.request(self.method.clone(), &self.path_on(subject));
+        match self.media_type() {
+            Some(media_type) => request.of_type(media_type),
+            None => request,
+        }
     }
 }
 
@@ -103,6 +114,8 @@ impl Operation {
 pub(crate) struct Subject {
     pub(crate) member: String,
     pub(crate) member_id: String,
+    pub(crate) external_id: String,
+    pub(crate) email: String,
     pub(crate) mail_record: String,
     pub(crate) mail_record_id: String,
 }
@@ -117,18 +130,24 @@ impl Subject {
     pub(crate) fn value(&self, parameter: &PathParameter<'_>) -> &str {
         match parameter.collection {
             "members" => &self.member_id,
+            "by-external-id" => &self.external_id,
+            "by-email" => &self.email,
             "mail-records" => &self.mail_record_id,
             _ => parameter.example(),
         }
     }
 
     pub(crate) async fn create(app: &App) -> Self {
-        let member = app.member("ann").await;
+        let (external_id, email) = ("ann-1".to_owned(), "ann@example.org".to_owned());
+        let body = json!({"name": "ann", "external_id": external_id, "email": email});
+        let member = app.post("/api/v1/members", body).await.created();
         let mail_record = app.mail_record(&member, "Hello").await;
         Self {
             member_id: last_step(&member),
             mail_record_id: last_step(&mail_record),
             member,
+            external_id,
+            email,
             mail_record,
         }
     }

@@ -26,6 +26,8 @@ pub(crate) struct Request {
     pub(crate) method: Method,
     url: String,
     headers: HeaderMap,
+    /// Of a body of JSON.
+    media_type: String,
     body: Bytes,
 }
 
@@ -36,6 +38,7 @@ impl Request {
             method,
             url,
             headers: HeaderMap::new(),
+            media_type: "application/json".to_owned(),
             body: Bytes::new(),
         }
     }
@@ -47,8 +50,15 @@ impl Request {
         self
     }
 
+    /// Says which kind of JSON is sent.
+    pub(crate) fn of_type(mut self, media_type: &str) -> Self {
+        media_type.clone_into(&mut self.media_type);
+        self
+    }
+
     pub(crate) fn json(self, body: &Value) -> Self {
-        self.header(CONTENT_TYPE.as_str(), "application/json")
+        let media_type = self.media_type.clone();
+        self.header(CONTENT_TYPE.as_str(), media_type)
             .body(body.to_string())
     }
 

@@ -1,0 +1,1 @@
+ALTER TABLE mail_records DROP COLUMN fingerprint;

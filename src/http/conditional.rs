@@ -1,0 +1,412 @@
+//! Preconditions: `ETag`, `If-Match` and `If-None-Match` (RFC 9110, sections 8.8.3 and 13).
+//!
+//! A tag is made from the row's version and never from the bytes of an answer, so that it holds
+//! whatever the form, the encoding and the order of the fields.
+
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+use utoipa::{
+    IntoParams,
+    openapi::path::{Parameter, ParameterIn},
+};
+
+use super::{answer::Entity, document::header_parameter};
+use crate::problem::{Code, FieldError, Problem};
+
+/// What the tag of a compressed answer has behind the version, so that two encodings of one
+/// version share no strong tag (RFC 9110, section 8.8.3.3).
+pub const GZIP_SUFFIX: &str = "-gzip";
+
+/// What has a version, and so an entity tag.
+pub trait Versioned {
+    /// 1 at first, one more with each write.
+    fn version(&self) -> i64;
+}
+
+/// The strong entity tag of a version.
+#[must_use]
+pub fn entity_tag(version: i64) -> HeaderValue {
+    quoted(version.to_string().as_bytes())
+}
+
+fn quoted(opaque: &[u8]) -> HeaderValue {
+    // Neither digits nor what came in as a tag holds a byte that a field may not.
+    HeaderValue::from_bytes(&[b"\"", opaque, b"\""].concat())
+        .unwrap_or(HeaderValue::from_static("\"\""))
+}
+
+/// `*` or a list of entity tags.
+const TAGS: &str = r#"^(\*|(W/)?"[^"]*"( *, *(W/)?"[^"]*")*)$"#;
+
+/// Marks a request whose write must say which version it is meant for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Demanded;
+
+/// What a request asks of the resource before it is done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Preconditions {
+    if_match: Option<Tags>,
+    if_none_match: Option<Tags>,
+    /// Whether a write without `If-Match` is refused.
+    demanded: bool,
+}
+
+/// What `If-Match` or `If-None-Match` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Tags {
+    /// `*`: whatever there is.
+    Any,
+    Listed(Vec<Tag>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Tag {
+    weak: bool,
+    /// What stands between the quotes.
+    opaque: Vec<u8>,
+}
+
+/// What the preconditions say of a resource that is there, in one version.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Proceed,
+    /// The client has this version already, by the tag given here.
+    NotModified(HeaderValue),
+    Failed,
+}
+
+impl Preconditions {
+    /// Reads both fields, each of which may come in several lines.
+    ///
+    /// # Errors
+    /// [`Code::InvalidHeader`] if one is neither `*` nor a list of entity tags: passed over, a write
+    /// would go ahead that the client meant to guard.
+    fn of(headers: &HeaderMap) -> Result<Self, Problem> {
+        Ok(Self {
+            if_match: tags(headers, &header::IF_MATCH)?,
+            if_none_match: tags(headers, &header::IF_NONE_MATCH)?,
+            demanded: false,
+        })
+    }
+
+    /// Answers a read of `resource`: whole, or that the client has it already.
+    ///
+    /// # Errors
+    /// [`Code::PreconditionFailed`].
+    pub fn answer<T: Versioned + Serialize>(&self, resource: T) -> Result<Response, Problem> {
+        match self.of_read(resource.version()) {
+            Verdict::Proceed => Ok(Entity(resource).into_response()),
+            Verdict::NotModified(tag) => {
+                Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response())
+            }
+            Verdict::Failed => Err(Code::PreconditionFailed.into()),
+        }
+    }
+
+    /// In the order of RFC 9110, section 13.2.2.
+    fn of_read(&self, version: i64) -> Verdict {
+        if let Some(tags) = &self.if_match
+            && !tags.hold_strongly(version)
+        {
+            return Verdict::Failed;
+        }
+        match &self.if_none_match {
+            None => Verdict::Proceed,
+            Some(Tags::Any) => Verdict::NotModified(entity_tag(version)),
+            Some(Tags::Listed(tags)) => tags
+                .iter()
+                .find(|tag| tag.version() == Some(version))
+                .map_or(Verdict::Proceed, |tag| {
+                    Verdict::NotModified(quoted(&tag.opaque))
+                }),
+        }
+    }
+
+    /// The versions that a write may be done to, for the statement that does it.
+    ///
+    /// # Errors
+    /// [`Code::PreconditionRequired`] where `If-Match` is demanded and not there.
+    pub fn guard(&self) -> Result<Guard, Problem> {
+        if self.demanded && self.if_match.is_none() {
+            return Err(Code::PreconditionRequired.into());
+        }
+        let only = match (&self.if_match, &self.if_none_match) {
+            (_, Some(Tags::Any)) => Some(Vec::new()),
+            (None | Some(Tags::Any), _) => None,
+            (Some(Tags::Listed(tags)), _) => Some(
+                tags.iter()
+                    .filter(|tag| !tag.weak)
+                    .filter_map(Tag::version)
+                    .collect(),
+            ),
+        };
+        let except = match &self.if_none_match {
+            None | Some(Tags::Any) => Vec::new(),
+            Some(Tags::Listed(tags)) => tags.iter().filter_map(Tag::version).collect(),
+        };
+        Ok(Guard { only, except })
+    }
+
+    /// What a write may do that makes the resource where it is not there.
+    ///
+    /// # Errors
+    /// [`Code::PreconditionRequired`] where `If-Match` is demanded, and neither it is there nor
+    /// `If-None-Match: *`, which says as clearly what is expected.
+    pub fn upsert(&self) -> Result<Upsert, Problem> {
+        match (&self.if_match, &self.if_none_match) {
+            (None, Some(Tags::Any)) => Ok(Upsert::Create),
+            (Some(_), _) => self.guard().map(Upsert::Replace),
+            (None, _) => self.guard().map(Upsert::Either),
+        }
+    }
+
+    /// Why a guarded write met no row: a precondition failed, or what `find` looks for is `absent`.
+    ///
+    /// `If-Match` is never met by what is not there (RFC 9110, section 13.1.1), so that nothing needs
+    /// to be looked up for it.
+    pub async fn unmet<T, F>(&self, find: impl FnOnce() -> F, absent: Code) -> Problem
+    where
+        F: Future<Output = sqlx::Result<Option<T>>>,
+    {
+        if self.if_match.is_some() {
+            return Code::PreconditionFailed.into();
+        }
+        match find().await {
+            Ok(Some(_)) => Code::PreconditionFailed.into(),
+            Ok(None) => absent.into(),
+            Err(error) => error.into(),
+        }
+    }
+}
+
+/// The versions that a write may be done to: those of `only` (all, if none), less those of `except`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    pub only: Option<Vec<i64>>,
+    pub except: Vec<i64>,
+}
+
+/// What a write may do that makes the resource where it is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Upsert {
+    /// Make it, and nothing else.
+    Create,
+    /// Replace one of these versions, and nothing else.
+    Replace(Guard),
+    /// Make it, or replace one of these versions.
+    Either(Guard),
+}
+
+impl Tags {
+    /// Two tags are the same if neither is weak (RFC 9110, section 8.8.3.2).
+    fn hold_strongly(&self, version: i64) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Listed(tags) => tags
+                .iter()
+                .any(|tag| !tag.weak && tag.version() == Some(version)),
+        }
+    }
+}
+
+impl Tag {
+    /// The version that the tag was made from; none if it is not one of ours.
+    fn version(&self) -> Option<i64> {
+        let opaque = std::str::from_utf8(&self.opaque).ok()?;
+        let digits = opaque.strip_suffix(GZIP_SUFFIX).unwrap_or(opaque);
+        // "01" and "+1" are numbers, but no tags that were ever given out.
+        digits
+            .parse()
+            .ok()
+            .filter(|version: &i64| version.to_string() == digits)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Preconditions {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        let demanded = parts.extensions.get::<Demanded>().is_some();
+        Ok(Self {
+            demanded,
+            ..Self::of(&parts.headers)?
+        })
+    }
+}
+
+impl IntoParams for Preconditions {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![
+            header_parameter(
+                "If-Match",
+                TAGS,
+                "Entity tags, as `ETag` gave them, or `*`: go on only if the resource is in one of \
+                 these versions (RFC 9110, section 13.1.1).",
+            ),
+            header_parameter(
+                "If-None-Match",
+                TAGS,
+                "Entity tags or `*`: go on only if the resource is in none of these versions \
+                 (RFC 9110, section 13.1.2).",
+            ),
+        ]
+    }
+}
+
+fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Tags>, Problem> {
+    let lines: Vec<&[u8]> = headers
+        .get_all(name)
+        .iter()
+        .map(HeaderValue::as_bytes)
+        .collect();
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    let field = lines.join(&b","[..]);
+    parse(&field).map(Some).ok_or_else(|| {
+        let detail = "`*` or a list of entity tags is expected, such as \"3\".";
+        let error = FieldError::at_header(name.as_str(), "invalid", detail);
+        Problem::from(Code::InvalidHeader).with_errors(vec![error])
+    })
+}
+
+/// Reads `*` or a list of tags; empty elements count for nothing (RFC 9110, section 5.6.1.2).
+fn parse(field: &[u8]) -> Option<Tags> {
+    if field.trim_ascii() == b"*" {
+        return Some(Tags::Any);
+    }
+    let mut tags = Vec::new();
+    let mut rest = field.trim_ascii_start();
+    while let Some(first) = rest.first() {
+        if *first == b',' {
+            rest = rest[1..].trim_ascii_start();
+            continue;
+        }
+        let weak = rest.starts_with(b"W/");
+        let quoted = rest[if weak { 2 } else { 0 }..].strip_prefix(b"\"")?;
+        let end = quoted.iter().position(|byte| *byte == b'"')?;
+        let opaque = &quoted[..end];
+        // etagc: visible characters but the quote, and bytes beyond ASCII.
+        if !opaque
+            .iter()
+            .all(|byte| matches!(byte, 0x21 | 0x23..=0x7e | 0x80..))
+        {
+            return None;
+        }
+        tags.push(Tag {
+            weak,
+            opaque: opaque.to_vec(),
+        });
+        rest = quoted[end + 1..].trim_ascii_start();
+        if rest.first().is_some_and(|byte| *byte != b',') {
+            return None;
+        }
+    }
+    (!tags.is_empty()).then_some(Tags::Listed(tags))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn asked(name: &HeaderName, lines: &[&str]) -> Result<Preconditions, Problem> {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(name, HeaderValue::from_str(line).expect("a value"));
+        }
+        Preconditions::of(&headers)
+    }
+
+    /// The table of RFC 9110, section 8.8.3.2, with the resource in version 1.
+    #[test]
+    fn if_match_compares_strongly_and_if_none_match_weakly() {
+        for (tag, strong, weak) in [
+            ("W/\"1\"", false, true),
+            ("W/\"2\"", false, false),
+            ("\"1\"", true, true),
+            ("\"2\"", false, false),
+            ("\"01\"", false, false),
+            ("\"+1\"", false, false),
+            ("\"\"", false, false),
+            ("\"1-gzip\"", true, true),
+            ("\"2-gzip\"", false, false),
+            ("\"1-br\"", false, false),
+            ("*", true, true),
+        ] {
+            let verdict = asked(&header::IF_MATCH, &[tag]).expect(tag).of_read(1);
+            assert_eq!(verdict == Verdict::Proceed, strong, "If-Match: {tag}");
+            let verdict = asked(&header::IF_NONE_MATCH, &[tag]).expect(tag).of_read(1);
+            assert_eq!(verdict != Verdict::Proceed, weak, "If-None-Match: {tag}");
+        }
+    }
+
+    #[test]
+    fn lists_may_come_in_one_line_or_in_several() {
+        for lines in [
+            &["\"7\", W/\"3\" ,\"1\""][..],
+            &["\"7\"", "\"1\""],
+            &[",, \"1\" ,"],
+            &["\"a,b\",\"1\""],
+        ] {
+            let read = asked(&header::IF_MATCH, lines).expect("a list").of_read(1);
+            assert_eq!(read, Verdict::Proceed, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_of_tags_is_refused() {
+        for line in [
+            "1",
+            "\"1",
+            "1\"",
+            "w/\"1\"",
+            "W/1",
+            "\"1\" \"2\"",
+            "\"1\", *",
+            "*, \"1\"",
+            "",
+            ",",
+            "\"a b\"",
+        ] {
+            assert!(asked(&header::IF_MATCH, &[line]).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn if_match_is_decided_before_if_none_match() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::IF_MATCH, HeaderValue::from_static("\"2\""));
+        headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static("\"1\""));
+        assert_eq!(
+            Preconditions::of(&headers).expect("valid").of_read(1),
+            Verdict::Failed
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_tag_that_was_given_out_is_known_again(version in 1..i64::MAX, others: Vec<i64>) {
+            let mut tags: Vec<_> = others.iter().map(|other| format!("\"{other}\"")).collect();
+            tags.push(entity_tag(version).to_str().expect("ASCII").to_owned());
+            let preconditions = asked(&header::IF_MATCH, &[&tags.join(", ")]).expect("valid");
+            prop_assert_eq!(preconditions.of_read(version), Verdict::Proceed);
+            let guard = preconditions.guard().expect("a guard");
+            prop_assert!(guard.only.is_some_and(|only| only.contains(&version)));
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
+            if let Ok(value) = HeaderValue::from_bytes(&bytes) {
+                let mut headers = HeaderMap::new();
+                headers.insert(header::IF_NONE_MATCH, value);
+                let _ = Preconditions::of(&headers);
+            }
+        }
+    }
+}

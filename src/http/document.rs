@@ -1,0 +1,108 @@
+//! What the parts of an operation add to the document: the header fields that come with a parameter
+//! in the header.
+
+use axum::http::Method;
+use utoipa::openapi::{
+    Header, HeaderBuilder, ObjectBuilder, OpenApi, RefOr, Required, Response, ResponseBuilder,
+    Type,
+    path::{Operation, Parameter, ParameterBuilder, ParameterIn},
+};
+
+/// An optional parameter in the header.
+pub(super) fn header_parameter(name: &str, pattern: &str, description: &str) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(description))
+        .schema(Some(
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .pattern(Some(pattern)),
+        ))
+        .build()
+}
+
+/// Adds to each operation what its preconditions and preferences bring into its answers.
+pub fn document_contract(openapi: &mut OpenApi) {
+    for item in openapi.paths.paths.values_mut() {
+        for (method, operation) in [
+            (Method::GET, &mut item.get),
+            (Method::PUT, &mut item.put),
+            (Method::POST, &mut item.post),
+            (Method::DELETE, &mut item.delete),
+            (Method::PATCH, &mut item.patch),
+        ] {
+            let Some(operation) = operation else { continue };
+            if takes(operation, "If-Match") {
+                for response in representations(operation) {
+                    response
+                        .headers
+                        .insert("ETag".to_owned(), entity_tag().into());
+                }
+                if method == Method::GET {
+                    let response = ResponseBuilder::new()
+                        .description("The client has it already")
+                        .header("ETag", entity_tag());
+                    add(operation, "304", response);
+                }
+            }
+            if takes(operation, "Prefer") {
+                for response in representations(operation) {
+                    let applied = preference_applied();
+                    response
+                        .headers
+                        .insert("Preference-Applied".to_owned(), applied.into());
+                }
+                if operation.responses.responses.contains_key("200") {
+                    let mut response = ResponseBuilder::new()
+                        .description("Done; no representation was asked for")
+                        .header("Preference-Applied", preference_applied());
+                    if takes(operation, "If-Match") || method == Method::POST {
+                        response = response.header("ETag", entity_tag());
+                    }
+                    add(operation, "204", response);
+                }
+            }
+        }
+    }
+}
+
+fn takes(operation: &Operation, header: &str) -> bool {
+    operation.parameters.iter().flatten().any(|parameter| {
+        matches!(parameter, RefOr::T(parameter)
+            if parameter.name == header && parameter.parameter_in == ParameterIn::Header)
+    })
+}
+
+/// The answers that are a success and have a body.
+fn representations(operation: &mut Operation) -> impl Iterator<Item = &mut Response> {
+    let responses = operation.responses.responses.iter_mut();
+    responses.filter_map(|(status, response)| match response {
+        RefOr::T(response) if status.starts_with('2') && !response.content.is_empty() => {
+            Some(response)
+        }
+        _ => None,
+    })
+}
+
+fn add(operation: &mut Operation, status: &str, response: ResponseBuilder) {
+    let responses = &mut operation.responses.responses;
+    responses.insert(status.to_owned(), RefOr::T(response.build()));
+}
+
+fn entity_tag() -> Header {
+    text("Entity tag of the version, for `If-Match` and `If-None-Match`")
+}
+
+fn preference_applied() -> Header {
+    text("The preference that was followed (RFC 7240, section 3)")
+}
+
+fn text(description: &str) -> Header {
+    let schema = ObjectBuilder::new().schema_type(Type::String);
+    HeaderBuilder::new()
+        .description(Some(description))
+        .schema(Some(schema))
+        .build()
+}
