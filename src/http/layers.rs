@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{Instrument, Span, error, info, info_span};
 use uuid::Uuid;
 
-use super::{body::Bodies, host::Hosts, server::Shutdown};
+use super::{body::Bodies, conditional::Demanded, host::Hosts, server::Shutdown};
 use crate::problem::{Code, Problem, render};
 
 /// Bytes of the path and query of a URI.
@@ -160,7 +160,10 @@ async fn run_bounded(limits: &Limits, request: Request, next: Next) -> Result<Re
             .await
             .map_err(|_| Code::TimedOut.into());
     }
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    if limits.require_if_match {
+        parts.extensions.insert(Demanded);
+    }
     let (body, place) = timeout_at(deadline, limits.bodies.read(&parts.headers, body))
         .await
         .map_err(|_| Problem::from(Code::RequestTimeout))??;
