@@ -57,7 +57,7 @@ pub fn value<T: DeserializeOwned + PartialSchema>(value: Value) -> Result<T, Pro
 }
 
 /// Reads a request body that has some of the fields of a `T`, and leaves open whether together with
-/// others they make a valid one. None of `always_there` may be null.
+/// others they make a valid one. Neither what a `T` requires nor `always_there` may be null.
 ///
 /// # Errors
 /// [`Code::MalformedJson`]; [`Code::InvalidBody`] if it is no object, or has a field more than once
@@ -73,9 +73,10 @@ pub fn fields<T: DeserializeOwned + PartialSchema>(
     };
     let shape = Shape::of::<T>();
     let mut errors = repeated_fields(bytes);
-    let cleared = always_there.iter();
-    let cleared = cleared.filter(|name| fields.get(**name).is_some_and(Value::is_null));
-    errors.extend(cleared.map(|name| required(name)));
+    let always_there = always_there.iter().copied();
+    let always_there = always_there.chain(shape.required.iter().map(String::as_str));
+    let cleared = always_there.filter(|name| fields.get(*name).is_some_and(Value::is_null));
+    errors.extend(cleared.map(required));
     if errors.is_empty() && fields.keys().all(|name| shape.properties.contains(name)) {
         return Ok(fields);
     }

@@ -54,8 +54,8 @@ fn text_fields() -> Vec<(Operation, String)> {
         .into_iter()
         .flat_map(|operation| {
             let fields = operation.fields().iter();
-            let named = operation.parameters("path");
-            let text = fields.filter(|(name, schema)| is_text(schema) && !named.contains(name));
+            let in_path = operation.parameters("path");
+            let text = fields.filter(|(name, schema)| is_text(schema) && !in_path.contains(name));
             let names: Vec<_> = text.map(|(name, _)| name.clone()).collect();
             names.into_iter().map(move |name| (operation.clone(), name))
         })

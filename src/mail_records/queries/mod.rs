@@ -63,23 +63,25 @@ pub(super) async fn add(
         if let Some(record) = inserted {
             return Ok(Some(Added::Created(record)));
         }
-        let Some(standing) = standing(&mut *connection, member_id, record).await? else {
+        let Some(member) = standing(&mut *connection, member_id, record).await? else {
             return Ok(None);
         };
-        match standing.as_slice() {
+        match member.records.as_slice() {
+            [] if record.recipient.is_none() && !member.has_email => {
+                let detail = "The member has no address, so the mail record needs one.";
+                return Err(Problem::invalid_field("recipient", "required", detail));
+            }
             [] => {}
-            [one] if one.fingerprint.as_deref() == Some(&fingerprint[..]) => {
-                let found = get(&mut *connection, member_id, one.id).await?;
-                if let Some(record) = found {
+            [one] if one.fingerprint.as_deref() == Some(&fingerprint) => {
+                if let Some(record) = get(&mut *connection, member_id, one.id).await? {
                     return Ok(Some(Added::Standing(record)));
                 }
             }
             others => {
-                let named = record.external_id.as_ref().map(Line::as_str);
-                let by_external_id = others
-                    .iter()
-                    .any(|other| named.is_some() && other.external_id.as_deref() == named);
-                return Err(if by_external_id {
+                let key = record.external_id.as_ref().map(Line::as_str);
+                let has_key =
+                    |other: &Standing| key.is_some() && other.external_id.as_deref() == key;
+                return Err(if others.iter().any(has_key) {
                     Code::ExternalIdTaken.into()
                 } else {
                     Code::ProviderMessageIdTaken.into()
@@ -90,7 +92,8 @@ pub(super) async fn add(
     Err(Code::ExternalIdTaken.into())
 }
 
-/// Adds a mail record to a member; none if there is no such member, or one of its keys is taken.
+/// Adds a mail record to a member; none if there is no such member, if one of its keys is taken, or if
+/// neither it nor the member has an address.
 ///
 /// The member is in the statement for her address. Should she be deleted while it runs, the foreign
 /// key tells.
@@ -109,7 +112,7 @@ async fn insert(
          SELECT m.id, $2, coalesce($3, m.email), coalesce($4, m.email_folded), $5, $6, $7, $8, $9,
                 $10, $11, $12, $13, $14, $15, coalesce($16, now()), $17, $18
          FROM members m
-         WHERE m.id = $1
+         WHERE m.id = $1 AND coalesce($4, m.email_folded) IS NOT NULL
          ON CONFLICT DO NOTHING
          RETURNING",
         "",
@@ -134,13 +137,19 @@ async fn insert(
     )
     .fetch_optional(executor)
     .await;
-    let inserted = name_constraints(inserted).on_constraint("mail_records_retry_of_fkey", || {
+    let inserted = inserted.on_constraint("mail_records_retry_of_fkey", || {
         let detail = "This member has no mail record with that id.";
         Problem::invalid_field("retry_of", "mail_record_not_found", detail)
     });
     Ok(inserted.on_constraint("mail_records_member_id_fkey", || {
         Code::MemberNotFound.into()
     })?)
+}
+
+/// What there is already of a member.
+struct Member {
+    has_email: bool,
+    records: Vec<Standing>,
 }
 
 /// A mail record that has a key.
@@ -156,9 +165,9 @@ async fn standing(
     executor: impl PgExecutor<'_>,
     member_id: Uuid,
     record: &MailRecordInput,
-) -> sqlx::Result<Option<Vec<Standing>>> {
+) -> sqlx::Result<Option<Member>> {
     let rows = query!(
-        r#"SELECT r.id AS "id?", r.external_id, r.fingerprint
+        r#"SELECT m.email IS NOT NULL AS "has_email!", r.id AS "id?", r.external_id, r.fingerprint
            FROM members m
            LEFT JOIN mail_records r ON r.member_id = m.id
                AND (r.external_id = $2
@@ -171,15 +180,18 @@ async fn standing(
     )
     .fetch_all(executor)
     .await?;
-    let member = !rows.is_empty();
-    let standing = rows.into_iter().filter_map(|row| {
+    let has_email = rows.first().map(|row| row.has_email);
+    let records = rows.into_iter().filter_map(|row| {
         Some(Standing {
             id: row.id?,
             external_id: row.external_id,
             fingerprint: row.fingerprint,
         })
     });
-    Ok(member.then(|| standing.collect()))
+    Ok(has_email.map(|has_email| Member {
+        has_email,
+        records: records.collect(),
+    }))
 }
 
 pub(super) async fn get(
@@ -262,20 +274,16 @@ pub(super) async fn update(
     )
     .fetch_optional(executor)
     .await;
-    Ok(name_constraints(updated)?)
+    Ok(name_conflicts(updated)?)
 }
 
-fn name_constraints<T>(result: sqlx::Result<T>) -> Result<T, QueryError> {
+fn name_conflicts<T>(result: sqlx::Result<T>) -> Result<T, QueryError> {
     result
         .on_constraint("mail_records_external_id_key", || {
             Code::ExternalIdTaken.into()
         })
         .on_constraint("mail_records_provider_message_id_key", || {
             Code::ProviderMessageIdTaken.into()
-        })
-        .on_constraint("mail_records_recipient_required", || {
-            let detail = "The member has no address, so the mail record needs one.";
-            Problem::invalid_field("recipient", "required", detail)
         })
 }
 

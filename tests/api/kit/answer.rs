@@ -136,7 +136,9 @@ impl Answer {
             );
             return;
         };
-        if *method == Method::HEAD {
+        let minimal = self.headers.get("preference-applied");
+        let minimal = minimal.is_some_and(|applied| applied == "return=minimal");
+        if *method == Method::HEAD || (minimal && self.text.is_empty()) {
             return;
         }
         let media_type = self.header(CONTENT_TYPE.as_str());
