@@ -31,6 +31,9 @@ one, a path that is not listed here is 404 `route_not_found`, a method that is n
 - Times are RFC 3339 in UTC with microseconds, dates are `YYYY-MM-DD`.
 - Lists are newest first; `next_cursor` of a page, given as `cursor` with the same filters, leads to \
 the next.
+- A POST with an `Idempotency-Key` can be sent again until it is answered: it is done once. An answer \
+of success, 409 or 422 that the write itself came to is kept and repeated; anything else leaves the key \
+free.
 - The ids in the examples are those of the register that `member-mail seed` fills.";
 
 /// What the document says before the first operation.

@@ -9,7 +9,7 @@ mod docs;
 mod health;
 mod problems;
 
-use axum::{Router, middleware::from_fn, middleware::from_fn_with_state};
+use axum::{Extension, Router, middleware::from_fn, middleware::from_fn_with_state};
 use sqlx::PgPool;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -17,6 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::{
     http::{
         document::document_contract,
+        idempotency::Retention,
         layers::{self, Limits},
         prefer::prefer,
         unknown_parameters::{KnownParameters, refuse_unknown_parameters},
@@ -32,6 +33,7 @@ pub struct AppState {
     /// One connection for `/readyz` alone: it must be heard while all others are busy.
     pub probe: PgPool,
     pub limits: Limits,
+    pub idempotency: Retention,
 }
 
 /// Builds the service. It needs neither a socket nor a database that answers.
@@ -43,6 +45,7 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
         .with_state(state.pool.clone())
         .merge(docs::router(&openapi))
         .layer(from_fn_with_state(known, refuse_unknown_parameters))
+        .layer(Extension(state.idempotency))
         .layer(from_fn(prefer))
         .layer(from_fn_with_state(state.limits.clone(), layers::bound));
     // The state of the service is told outside of the limits: it must be heard while they hold. Of
@@ -68,8 +71,8 @@ fn documented() -> (Router<PgPool>, OpenApi) {
         .merge(problems::router())
         .split_for_parts();
     let (_, health) = health::router().split_for_parts();
-    document_contract(&mut openapi);
     document_problems(&mut openapi);
+    document_contract(&mut openapi);
     openapi.merge(health);
     (router, openapi)
 }

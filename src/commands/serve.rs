@@ -19,16 +19,21 @@ use crate::{
     config::Config,
     http::{
         body::Bodies,
+        idempotency::{Retention, sweep},
         layers::Limits,
         server::{self, Shutdown},
     },
     postgres::{database::Database, pool},
 };
 
+/// How often what has expired is removed.
+const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
+
 /// The service, put together from its settings.
 pub struct Service {
     pub pool: PgPool,
     pub shutdown: Shutdown,
+    pub sweep_interval: Duration,
     app: Router,
     bounds: server::Bounds,
     writes: TaskTracker,
@@ -49,6 +54,7 @@ impl Service {
         let (app, _) = app::build(AppState {
             pool: pool.clone(),
             probe: pool::probe(database.clone(), &bounds),
+            idempotency: Retention(config.idempotency_retention),
             limits: Limits {
                 request_timeout: config.request_timeout,
                 bodies: Bodies::new(config.max_body_bytes),
@@ -61,6 +67,7 @@ impl Service {
         Self {
             pool,
             shutdown,
+            sweep_interval: SWEEP_INTERVAL,
             app,
             bounds: server::Bounds {
                 max_connections: config.max_client_connections,
@@ -75,13 +82,17 @@ impl Service {
     /// Serves whoever comes to `listeners`, until [`shutdown`](Self::shutdown) is over.
     pub async fn serve(self, listeners: Vec<TcpListener>) {
         let Self {
+            pool,
             shutdown,
+            sweep_interval,
             app,
             bounds,
             writes,
-            ..
         } = self;
-        server::serve(listeners, app, bounds, shutdown, writes).await;
+        tokio::select! {
+            () = server::serve(listeners, app, bounds, shutdown, writes) => {}
+            never = sweep(&pool, sweep_interval) => match never {},
+        }
     }
 }
 

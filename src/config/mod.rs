@@ -21,9 +21,9 @@ use parse::{addresses, database, host_names, http_url, log_format, parse, second
 use settings::{
     ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, ALLOWED_HOSTS, BIND_ADDRESS, DATA_DIR,
     DATABASE_ACQUIRE_TIMEOUT_SECONDS, DATABASE_MAX_CONNECTIONS, DATABASE_STATEMENT_TIMEOUT_SECONDS,
-    DATABASE_URL, HEADER_TIMEOUT_SECONDS, LOG, LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS,
-    MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, REQUEST_TIMEOUT_SECONDS, REQUIRE_IF_MATCH,
-    SHUTDOWN_DELAY_SECONDS, SHUTDOWN_GRACE_SECONDS, STALL_TIMEOUT_SECONDS,
+    DATABASE_URL, HEADER_TIMEOUT_SECONDS, IDEMPOTENCY_KEY_HOURS, LOG, LOG_FORMAT, MAX_BODY_BYTES,
+    MAX_CLIENT_CONNECTIONS, MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, REQUEST_TIMEOUT_SECONDS,
+    REQUIRE_IF_MATCH, SHUTDOWN_DELAY_SECONDS, SHUTDOWN_GRACE_SECONDS, STALL_TIMEOUT_SECONDS,
 };
 pub use settings::{SETTINGS, Setting, env_example, help};
 
@@ -47,6 +47,7 @@ pub struct Config {
     pub header_timeout: Duration,
     pub stall_timeout: Duration,
     pub max_body_bytes: usize,
+    pub idempotency_retention: Duration,
     pub max_client_connections: usize,
     pub require_if_match: bool,
     pub shutdown_delay: Duration,
@@ -146,6 +147,9 @@ impl Config {
             header_timeout: read.required(&HEADER_TIMEOUT_SECONDS, seconds)?,
             stall_timeout: read.required(&STALL_TIMEOUT_SECONDS, seconds)?,
             max_body_bytes: read.required(&MAX_BODY_BYTES, |v| within(v, 1024, 1 << 30))?,
+            idempotency_retention: read.required(&IDEMPOTENCY_KEY_HOURS, |v| {
+                within(v, 1, 720).map(Duration::from_hours)
+            })?,
             max_client_connections: read
                 .required(&MAX_CLIENT_CONNECTIONS, |v| within(v, 1, 1_000_000))?,
             require_if_match: read.required(&REQUIRE_IF_MATCH, parse)?,

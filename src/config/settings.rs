@@ -118,6 +118,12 @@ pub(super) const MAX_BODY_BYTES: Setting = setting(
     "a whole number from 1024 to 1073741824",
     "Largest request body.",
 );
+pub(super) const IDEMPOTENCY_KEY_HOURS: Setting = setting(
+    "IDEMPOTENCY_KEY_HOURS",
+    "24",
+    "a whole number from 1 to 720",
+    "How long the answer to a request with an Idempotency-Key is kept, to be repeated.",
+);
 pub(super) const MAX_CLIENT_CONNECTIONS: Setting = setting(
     "MAX_CLIENT_CONNECTIONS",
     "10000",
@@ -152,7 +158,7 @@ pub(super) const LOG: Setting = setting(
 pub(super) const LOG_FORMAT: Setting = setting("LOG_FORMAT", "text", "text or json", "How to log.");
 
 /// All settings, in the order in which they are documented.
-pub const SETTINGS: [&Setting; 21] = [
+pub const SETTINGS: [&Setting; 22] = [
     &DATABASE_URL,
     &DATA_DIR,
     &PG_BIN_DIR,
@@ -168,6 +174,7 @@ pub const SETTINGS: [&Setting; 21] = [
     &HEADER_TIMEOUT_SECONDS,
     &STALL_TIMEOUT_SECONDS,
     &MAX_BODY_BYTES,
+    &IDEMPOTENCY_KEY_HOURS,
     &MAX_CLIENT_CONNECTIONS,
     &REQUIRE_IF_MATCH,
     &SHUTDOWN_DELAY_SECONDS,

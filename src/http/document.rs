@@ -23,7 +23,7 @@ pub(super) fn header_parameter(name: &str, pattern: &str, description: &str) -> 
         .build()
 }
 
-/// Adds to each operation what its preconditions and preferences bring into its answers.
+/// Adds to each operation what its preconditions, preferences and idempotency key bring into its answers.
 pub fn document_contract(openapi: &mut OpenApi) {
     for item in openapi.paths.paths.values_mut() {
         for (method, operation) in [
@@ -64,6 +64,14 @@ pub fn document_contract(openapi: &mut OpenApi) {
                     add(operation, "204", response);
                 }
             }
+            if takes(operation, "Idempotency-Key") {
+                for response in kept(operation) {
+                    let replayed = idempotency_replayed().into();
+                    response
+                        .headers
+                        .insert("Idempotency-Replayed".to_owned(), replayed);
+                }
+            }
         }
     }
 }
@@ -86,6 +94,17 @@ fn representations(operation: &mut Operation) -> impl Iterator<Item = &mut Respo
     })
 }
 
+/// The answers that are kept under an idempotency key.
+fn kept(operation: &mut Operation) -> impl Iterator<Item = &mut Response> {
+    let responses = operation.responses.responses.iter_mut();
+    responses.filter_map(|(status, response)| match response {
+        RefOr::T(response) if status.starts_with('2') || ["409", "422"].contains(&&**status) => {
+            Some(response)
+        }
+        _ => None,
+    })
+}
+
 fn add(operation: &mut Operation, status: &str, response: ResponseBuilder) {
     let responses = &mut operation.responses.responses;
     responses.insert(status.to_owned(), RefOr::T(response.build()));
@@ -97,6 +116,10 @@ fn entity_tag() -> Header {
 
 fn preference_applied() -> Header {
     text("The preference that was followed (RFC 7240, section 3)")
+}
+
+fn idempotency_replayed() -> Header {
+    text("`true` if this is the answer to an earlier request with the same `Idempotency-Key`")
 }
 
 fn text(description: &str) -> Header {

@@ -4,7 +4,7 @@
 use std::{any::Any, panic::AssertUnwindSafe, time::Duration};
 
 use axum::{
-    body::Body,
+    body::{Body, Bytes},
     extract::{MatchedPath, Request, State},
     http::{HeaderName, HeaderValue, Method, StatusCode, header},
     middleware::Next,
@@ -39,9 +39,18 @@ pub struct Limits {
     pub shutdown: Shutdown,
 }
 
+/// The id by which the log names a request.
+#[derive(Debug, Clone)]
+pub(super) struct RequestId(pub(super) String);
+
+/// The body as it came in, for those who need it beside what is read from it.
+#[derive(Debug, Clone)]
+pub(super) struct RequestBody(pub(super) Bytes);
+
 /// Gives the request an id, answers failures as problem documents, and writes the log line.
-pub async fn identify_and_log(request: Request, next: Next) -> Response {
+pub async fn identify_and_log(mut request: Request, next: Next) -> Response {
     let id = request_id(&request);
+    request.extensions_mut().insert(RequestId(id.clone()));
     let span = info_span!("request", request_id = %id);
     let line = LogLine {
         span: span.clone(),
@@ -167,6 +176,7 @@ async fn run_bounded(limits: &Limits, request: Request, next: Next) -> Result<Re
     let (body, place) = timeout_at(deadline, limits.bodies.read(&parts.headers, body))
         .await
         .map_err(|_| Problem::from(Code::RequestTimeout))??;
+    parts.extensions.insert(RequestBody(body.clone()));
     let request = Request::from_parts(parts, Body::from(body));
     // A write runs to its end in a task of its own. Cancelled half way, it would stop between two
     // statements, or give a connection back inside an open transaction.

@@ -6,6 +6,7 @@
 //! - [`merge_patch`]: JSON merge patch
 //! - [`answer`]: a resource as an answer, with its entity tag
 //! - [`prefer`]: answers without the representation
+//! - [`idempotency`]: writes that are done once for each key
 //! - [`document`]: what parameters in the header add to the document
 //! - [`cursor`]: opaque positions in a list
 //! - [`page`]: a page of a list
@@ -25,6 +26,7 @@ pub mod decode;
 pub mod document;
 pub mod extract;
 pub mod host;
+pub mod idempotency;
 pub mod layers;
 pub mod merge_patch;
 pub mod negotiate;

@@ -17,6 +17,7 @@ use crate::{
         answer::{Created, Entity},
         conditional::Preconditions,
         extract::{Json, Path, Query},
+        idempotency::{IdempotencyKey, Once},
         merge_patch::MergePatch,
         page::Page,
         prefer::Return,
@@ -36,7 +37,8 @@ refusals!(Taken: ExternalIdTaken, ProviderMessageIdTaken);
 /// the same body, is answered with the mail record that stands; another body is a conflict.
 #[utoipa::path(
     post, path = "/api/v1/members/{member_id}/mail-records", operation_id = "create_mail_record",
-    tag = "mail-records", params(MailRecordsPath, Return), request_body = MailRecordInput,
+    tag = "mail-records", params(MailRecordsPath, IdempotencyKey, Return),
+    request_body = MailRecordInput,
     responses(
         (status = 201, description = "Created", body = MailRecord, headers(
             ("Location" = String, description = "Path of the new mail record"),
@@ -49,20 +51,22 @@ refusals!(Taken: ExternalIdTaken, ProviderMessageIdTaken);
     )
 )]
 pub(super) async fn create(
-    State(pool): State<PgPool>,
     Path(MailRecordsPath { member_id }): Path<MailRecordsPath>,
+    once: Once,
     Json(input): Json<MailRecordInput>,
 ) -> Result<Response, Problem> {
-    let mut connection = pool.acquire().await?;
-    let added = queries::add(&mut connection, member_id, &input).await?;
-    match added.ok_or(Code::MemberNotFound)? {
-        Added::Created(record) => Ok(Created {
-            location: format!("/api/v1/members/{member_id}/mail-records/{}", record.id),
-            entity: record,
-        }
-        .into_response()),
-        Added::Standing(record) => Ok(Entity(record).into_response()),
-    }
+    once.run(async |connection| {
+        let added = queries::add(connection, member_id, &input).await?;
+        Ok(match added.ok_or(Code::MemberNotFound)? {
+            Added::Created(record) => Created {
+                location: format!("/api/v1/members/{member_id}/mail-records/{}", record.id),
+                entity: record,
+            }
+            .into_response(),
+            Added::Standing(record) => Entity(record).into_response(),
+        })
+    })
+    .await
 }
 
 /// List a member's mail records, newest first

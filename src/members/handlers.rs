@@ -14,6 +14,7 @@ use crate::{
         answer::{Created, Entity},
         conditional::{Guard, Preconditions},
         extract::{Json, Path, Query},
+        idempotency::{IdempotencyKey, Once},
         merge_patch::MergePatch,
         page::Page,
         prefer::Return,
@@ -32,7 +33,7 @@ refusals!(pub(super) Taken: EmailTaken, ExternalIdTaken);
 /// conflict.
 #[utoipa::path(
     post, path = "/api/v1/members", operation_id = "create_member", tag = "members",
-    params(Return), request_body = MemberInput,
+    params(IdempotencyKey, Return), request_body = MemberInput,
     responses(
         (status = 201, description = "Created", body = Member, headers(
             ("Location" = String, description = "Path of the new member"),
@@ -42,11 +43,14 @@ refusals!(pub(super) Taken: EmailTaken, ExternalIdTaken);
     )
 )]
 pub(super) async fn create(
-    State(pool): State<PgPool>,
+    once: Once,
     Json(input): Json<MemberInput>,
-) -> Result<Created<Member>, Problem> {
-    let member = queries::insert(&pool, Uuid::now_v7(), &input).await?;
-    Ok(created(member))
+) -> Result<Response, Problem> {
+    once.run(async |connection| {
+        let member = queries::insert(connection, Uuid::now_v7(), &input).await?;
+        Ok(created(member))
+    })
+    .await
 }
 
 /// 201 with a new member.

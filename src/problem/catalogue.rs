@@ -124,6 +124,12 @@ catalogue! {
         "The provider's message id is taken",
         "This member has a mail record with that provider and provider_message_id.",
     );
+    IdempotencyKeyInUse = (
+        CONFLICT,
+        "idempotency_key_in_use",
+        "A request with this idempotency key is running",
+        "Send the request again after Retry-After; it is answered as the running one was.",
+    );
     PreconditionFailed = (
         PRECONDITION_FAILED,
         "precondition_failed",
@@ -159,6 +165,12 @@ catalogue! {
         "invalid_body",
         "The body is not valid",
         "Correct the fields that `errors` names.",
+    );
+    IdempotencyKeyReused = (
+        UNPROCESSABLE_ENTITY,
+        "idempotency_key_reused",
+        "The idempotency key is of another request",
+        "Use a key for one request only, and send that one again with the same query and body.",
     );
     PreconditionRequired = (
         PRECONDITION_REQUIRED,
@@ -205,6 +217,12 @@ catalogue! {
 }
 
 impl Code {
+    /// Whether the same request may succeed by waiting alone: an absence passes, a fault does not.
+    #[must_use]
+    pub(super) fn passes(self) -> bool {
+        self == Self::IdempotencyKeyInUse || self.status() == StatusCode::SERVICE_UNAVAILABLE
+    }
+
     #[must_use]
     pub const fn status(self) -> StatusCode {
         self.entry().status

@@ -34,7 +34,8 @@ pub struct ProblemDocument {
     pub code: &'static str,
     /// What is wrong where; empty if the problem lies in no single place.
     pub errors: Vec<FieldError>,
-    /// Identifies the request in the service's log; the same as `X-Request-Id`.
+    /// Identifies the request in the service's log; the same as `X-Request-Id`, or in an answer that
+    /// is replayed for its `Idempotency-Key`, that of the first request.
     #[schema(example = "019ad2b0-5cf1-7b7e-a1f0-0b0e5b2f9c11")]
     pub request_id: String,
 }
@@ -57,9 +58,14 @@ impl ProblemDocument {
 /// Writes the document of a refused request into its response.
 ///
 /// The framework refuses some requests itself, in plain text (no such route, wrong method): those
-/// become problems here too, and keep their header fields, `Allow` among them.
+/// become problems here too, and keep their header fields, `Allow` among them. What has a document
+/// already, since it is replayed for an idempotency key, is left as it is.
 pub fn render(mut response: Response, request_id: &str) -> Response {
-    let problem = response.extensions_mut().remove::<Problem>().or_else(|| {
+    let problem = response.extensions().get::<Problem>().cloned().or_else(|| {
+        let content_type = response.headers().get(header::CONTENT_TYPE);
+        if content_type.is_some_and(|content_type| content_type == MEDIA_TYPE) {
+            return None;
+        }
         Some(Problem::from(match response.status() {
             StatusCode::NOT_FOUND => Code::RouteNotFound,
             StatusCode::METHOD_NOT_ALLOWED => Code::MethodNotAllowed,

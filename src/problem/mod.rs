@@ -13,7 +13,7 @@ mod openapi;
 use std::borrow::Cow;
 
 use axum::{
-    http::{HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
 };
 
@@ -142,8 +142,7 @@ impl From<Code> for Problem {
             code,
             detail: None,
             errors: Vec::new(),
-            // An absence passes by waiting; a fault does not.
-            retry_after: (code.status() == StatusCode::SERVICE_UNAVAILABLE).then_some(1),
+            retry_after: code.passes().then_some(1),
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use axum::http::StatusCode;
 use utoipa::{
     PartialSchema,
     openapi::{
@@ -65,8 +64,7 @@ fn response(codes: &[Code]) -> Response {
     let response = ResponseBuilder::new()
         .description(titles.collect::<Vec<_>>().join("; "))
         .content(MEDIA_TYPE, content);
-    let unavailable = |code: &Code| code.status() == StatusCode::SERVICE_UNAVAILABLE;
-    let response = if codes.iter().any(unavailable) {
+    let response = if codes.iter().any(|code| code.passes()) {
         response.header("Retry-After", retry_after())
     } else {
         response
@@ -214,6 +212,13 @@ fn codes_of_parts(operation: &Operation, writes: bool) -> Vec<Code> {
         .filter(|parameter| parameter.parameter_in == ParameterIn::Header)
         .map(|parameter| parameter.name.as_str())
         .collect();
+    if in_header.contains(&"Idempotency-Key") {
+        codes.extend([
+            Code::InvalidHeader,
+            Code::IdempotencyKeyInUse,
+            Code::IdempotencyKeyReused,
+        ]);
+    }
     if in_header.contains(&"If-Match") {
         codes.extend([Code::InvalidHeader, Code::PreconditionFailed]);
         if writes {
@@ -229,6 +234,7 @@ fn append(declared: &mut RefOr<Response>, of_parts: RefOr<Response>) {
         return;
     };
     declared.description = format!("{}; {}", declared.description, of_parts.description);
+    declared.headers.extend(of_parts.headers);
     for (media_type, content) in of_parts.content {
         match (declared.content.get_mut(&media_type), content) {
             (Some(RefOr::T(declared)), RefOr::T(content)) => {

@@ -11,6 +11,7 @@ mod connections;
 mod dates;
 mod health;
 mod hosts;
+mod idempotency;
 mod identity;
 mod indexes;
 mod leaks;

@@ -73,7 +73,8 @@ impl Answer {
         answer.body
     }
 
-    /// Expects a problem with one error, at `place` (a pointer or a parameter's name), and answers the
+    /// Expects a problem with one error, at `place` (a pointer, or the name of a parameter
+    /// or header field), and answers the
     /// error's code.
     #[track_caller]
     pub(crate) fn error_at(self, status: u16, code: &str, place: &str) -> String {
@@ -85,7 +86,8 @@ impl Answer {
         };
         let found = error["pointer"]
             .as_str()
-            .or_else(|| error["parameter"].as_str());
+            .or_else(|| error["parameter"].as_str())
+            .or_else(|| error["header"].as_str());
         assert_eq!(found, Some(place), "{asked}: {problem}");
         error["code"].as_str().expect("code").to_owned()
     }

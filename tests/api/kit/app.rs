@@ -28,6 +28,7 @@ pub(crate) struct Settings {
     pub(crate) client_connections: usize,
     pub(crate) require_if_match: bool,
     pub(crate) grace: Duration,
+    pub(crate) sweep_interval: Duration,
 }
 
 impl Default for Settings {
@@ -44,6 +45,7 @@ impl Default for Settings {
             client_connections: 10_000,
             require_if_match: false,
             grace: Duration::from_secs(20),
+            sweep_interval: Duration::from_hours(1),
         }
     }
 }
@@ -101,7 +103,9 @@ impl App {
         options: PgConnectOptions,
         settings: Settings,
     ) -> Self {
-        let service = Service::new(&settings.into_config(), &options);
+        let sweep_interval = settings.sweep_interval;
+        let mut service = Service::new(&settings.into_config(), &options);
+        service.sweep_interval = sweep_interval;
         let (pool, shutdown) = (service.pool.clone(), service.shutdown.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("its address");

@@ -85,6 +85,17 @@ impl Wire {
     }
 
     pub(crate) async fn request(&mut self, method: &str, path: &str, body: &Value) {
+        self.request_with(method, path, "", body).await;
+    }
+
+    /// As [`request`](Self::request), with further lines in the header.
+    pub(crate) async fn request_with(
+        &mut self,
+        method: &str,
+        path: &str,
+        lines: &str,
+        body: &Value,
+    ) {
         let body = match body {
             Value::Null => String::new(),
             body => body.to_string(),
@@ -92,7 +103,7 @@ impl Wire {
         let length = body.len();
         self.send(&format!(
             "{method} {path} HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n\
-             Content-Length: {length}\r\n\r\n{body}"
+             {lines}Content-Length: {length}\r\n\r\n{body}"
         ))
         .await;
     }
