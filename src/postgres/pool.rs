@@ -7,7 +7,7 @@ use std::{
 };
 
 use sqlx::{
-    Connection, PgPool,
+    Connection, PgConnection, PgPool,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 use tokio::time::timeout;
@@ -48,6 +48,7 @@ pub fn lazy(options: PgConnectOptions, bounds: &Bounds) -> PgPool {
         .max_connections(bounds.max_connections)
         .acquire_timeout(bounds.acquire_timeout)
         .test_before_acquire(false)
+        .after_connect(|connection, _| Box::pin(notice_lost_client(connection)))
         .before_acquire(move |connection, state| {
             let ask = state.idle_for > TRUSTED_IDLE || doubt.concerns(state.idle_for);
             Box::pin(async move {
@@ -74,6 +75,19 @@ pub fn lazy(options: PgConnectOptions, bounds: &Bounds) -> PgPool {
             })
         })
         .connect_lazy_with(options)
+}
+
+/// Lets Postgres notice within a second that this process is gone, also while a statement waits: what
+/// it had locked must not stay so until the statement's time is up.
+///
+/// Not among the options of the connection: a server on Windows, which cannot do that, would refuse
+/// it altogether.
+async fn notice_lost_client(connection: &mut PgConnection) -> sqlx::Result<()> {
+    let set = sqlx::raw_sql("SET client_connection_check_interval = '1s'");
+    match set.execute(connection).await {
+        Ok(_) | Err(sqlx::Error::Database(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Makes a pool of one connection, to ask whether the server is there while the other is in use.

@@ -12,6 +12,7 @@ mod dates;
 mod health;
 mod hosts;
 mod idempotency;
+mod idempotency_failures;
 mod identity;
 mod indexes;
 mod leaks;

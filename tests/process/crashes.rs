@@ -12,8 +12,12 @@ use std::{
 };
 
 use serde_json::json;
+use sqlx::Connection;
 
-use crate::kit::{Folder, Process, get, process, processes::signal, send, until};
+use crate::kit::{
+    Database, Folder, Process, get, process, processes::signal, send, send_with, sessions, until,
+    until_locked, url, wait,
+};
 
 /// Adds members until told to stop, and answers the ids of those that were acknowledged.
 fn write(address: SocketAddr, stop: &Arc<AtomicBool>) -> JoinHandle<Vec<String>> {
@@ -67,6 +71,53 @@ fn no_acknowledged_write_is_lost_when_the_program_is_killed() {
     process.signal("TERM");
     process.output().success();
     folder.until_deserted();
+}
+
+/// The server is another machine's, say, and does not end with the program.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_a_key_is_done_once_although_the_program_was_killed_while_it_ran() {
+    let database = Database::create().await;
+    let (mut sql, mut holder) = (database.connect().await, database.connect().await);
+    let url = url(&database);
+    // Beyond what the test waits for.
+    let settings = [
+        ("DATABASE_URL", &*url),
+        ("DATABASE_STATEMENT_TIMEOUT_SECONDS", "600"),
+    ];
+    let folder = Folder::new();
+    let ann = json!({"name": "Ann"});
+    let key = "Idempotency-Key: one\r\n";
+
+    let (process, address) = Process::serve(&folder, &settings);
+    let mut held = holder.begin().await.expect("a transaction");
+    sqlx::query("LOCK TABLE members IN SHARE MODE")
+        .execute(&mut *held)
+        .await
+        .expect("locked");
+    let body = ann.clone();
+    let asking = thread::spawn(move || send_with(address, "POST", "/api/v1/members", key, &body));
+    until_locked(&mut sql, 1).await;
+    process.signal("KILL");
+    drop(process);
+    assert!(asking.join().expect("client").is_err());
+    wait::until("Postgres has noticed", async || {
+        sessions(&mut sql, "application_name = 'member-mail'").await == 0
+    })
+    .await;
+    held.rollback().await.expect("released");
+
+    let (_process, address) = Process::serve(&folder, &settings);
+    let answers = [(); 2].map(|()| {
+        let answer = send_with(address, "POST", "/api/v1/members", key, &ann);
+        answer.expect("an answer")
+    });
+    assert_eq!(answers[0].0, 201, "{answers:?}");
+    assert_eq!(answers[0], answers[1]);
+    let members: i64 = sqlx::query_scalar("SELECT count(*) FROM members")
+        .fetch_one(&mut sql)
+        .await
+        .expect("a count");
+    assert_eq!(members, 1);
 }
 
 /// Ended with this value.

@@ -44,11 +44,13 @@ async fn instances_that_start_together_migrate_once() {
         .map(|migration| (migration.version, 1))
         .collect();
     assert_eq!(applied, wanted);
-    let locks: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
-            .fetch_one(&mut sql)
-            .await
-            .expect("locks");
+    let locks: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database
+             WHERE locktype = 'advisory' AND datname = current_database()",
+    )
+    .fetch_one(&mut sql)
+    .await
+    .expect("locks");
     assert_eq!(locks, 0);
 }
 

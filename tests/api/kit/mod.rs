@@ -30,5 +30,5 @@ pub(crate) mod wire;
 
 pub(crate) use answer::Answer;
 pub(crate) use app::{App, Settings, walk};
-pub(crate) use shim::Shim;
+pub(crate) use shim::{Moment, Shim};
 pub(crate) use wire::Wire;

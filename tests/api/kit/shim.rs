@@ -25,11 +25,21 @@ enum Flow {
     Cut,
 }
 
+/// When a link is cut at something that the service sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// Postgres never gets it.
+    BeforeItArrives,
+    /// Postgres has done it, and the service is never told.
+    BeforeItIsAnswered,
+}
+
 /// Forwards connections to Postgres.
 pub(crate) struct Shim {
     pub(crate) address: SocketAddr,
     flow: watch::Sender<Flow>,
     trigger: Arc<Mutex<Option<Vec<u8>>>>,
+    step: Arc<Mutex<Option<(usize, Moment)>>>,
     /// Connections so far.
     count: Arc<AtomicU64>,
     stranded: watch::Sender<u64>,
@@ -42,6 +52,7 @@ impl Shim {
         let address = listener.local_addr().expect("its address");
         let flow = watch::Sender::new(Flow::Open);
         let trigger = Arc::new(Mutex::new(None));
+        let step = Arc::new(Mutex::new(None));
         let count = Arc::new(AtomicU64::new(0));
         let stranded = watch::Sender::new(0);
         let mut link = Link {
@@ -49,6 +60,7 @@ impl Shim {
             stranded: stranded.subscribe(),
             flow: flow.clone(),
             trigger: trigger.clone(),
+            step: step.clone(),
         };
         let options = options.clone();
         let counted = count.clone();
@@ -65,6 +77,7 @@ impl Shim {
             address,
             flow,
             trigger,
+            step,
             count,
             stranded,
         }
@@ -112,6 +125,17 @@ impl Shim {
         self.flow.send_replace(Flow::Cut);
     }
 
+    /// As [`cut`](Self::cut), at the `number`th thing that the service sends from now on.
+    pub(crate) fn cut_at(&self, number: usize, moment: Moment) {
+        *self.step.lock().expect("step") = Some((number, moment));
+    }
+
+    /// Lets everything through again; says whether the link was cut.
+    pub(crate) fn mend(&self) -> bool {
+        *self.step.lock().expect("step") = None;
+        self.flow.send_replace(Flow::Open) == Flow::Cut
+    }
+
     /// Nothing is ever heard again on the connections there are, as when the server's machine is gone;
     /// new ones work.
     pub(crate) fn strand(&self) {
@@ -127,6 +151,7 @@ struct Link {
     stranded: watch::Receiver<u64>,
     flow: watch::Sender<Flow>,
     trigger: Arc<Mutex<Option<Vec<u8>>>>,
+    step: Arc<Mutex<Option<(usize, Moment)>>>,
 }
 
 impl Link {
@@ -172,6 +197,10 @@ impl Link {
             if met {
                 self.flow.send_replace(Flow::Held);
             }
+            if self.is_at(Moment::BeforeItArrives) {
+                self.flow.send_replace(Flow::Cut);
+                return;
+            }
             if to.write_all(sent).await.is_err() {
                 return;
             }
@@ -182,6 +211,10 @@ impl Link {
         let mut flow = self.flow.subscribe();
         let mut buffer = vec![0; 64 * 1024];
         while let Ok(length @ 1..) = from.read(&mut buffer).await {
+            if self.is_at(Moment::BeforeItIsAnswered) {
+                self.flow.send_replace(Flow::Cut);
+                return;
+            }
             if flow.wait_for(|flow| *flow != Flow::Held).await.is_err() {
                 return;
             }
@@ -191,6 +224,18 @@ impl Link {
             if to.write_all(&buffer[..length]).await.is_err() {
                 return;
             }
+        }
+    }
+
+    /// Counts what passes at `moment`, and says whether the link is to be cut at it.
+    fn is_at(&self, moment: Moment) -> bool {
+        let mut step = self.step.lock().expect("step");
+        match &mut *step {
+            Some((number, awaited)) if *awaited == moment => {
+                *number -= 1;
+                *number == 0 && step.take().is_some()
+            }
+            _ => false,
         }
     }
 }

@@ -16,6 +16,17 @@ pub(crate) fn send(
     path: &str,
     body: &Value,
 ) -> io::Result<(u16, Value)> {
+    send_with(address, method, path, "", body)
+}
+
+/// As [`send`], with further lines in the header.
+pub(crate) fn send_with(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    lines: &str,
+    body: &Value,
+) -> io::Result<(u16, Value)> {
     let body = match body {
         Value::Null => String::new(),
         body => body.to_string(),
@@ -24,7 +35,7 @@ pub(crate) fn send(
     stream.set_read_timeout(Some(DEADLINE))?;
     let request = format!(
         "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+         Content-Type: application/json\r\n{lines}Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(request.as_bytes())?;

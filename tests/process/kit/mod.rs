@@ -27,9 +27,9 @@ use sqlx::ConnectOptions;
 
 pub(crate) use database::Database;
 pub(crate) use folder::Folder;
-pub(crate) use http::{get, says_not_ready, send};
+pub(crate) use http::{get, says_not_ready, send, send_with};
 pub(crate) use process::Process;
-pub(crate) use sessions::until_locked;
+pub(crate) use sessions::{sessions, until_locked};
 use wait::Wait;
 
 /// Returns when `condition` holds; for a test that has no runtime to wait on.
