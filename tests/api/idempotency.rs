@@ -364,3 +364,16 @@ async fn what_has_expired_is_removed_and_the_rest_stays() {
     .await;
     assert_replays(&first, &post(&app, MEMBERS, "one", &ann).await);
 }
+
+#[tokio::test]
+async fn how_much_of_a_kept_answer_goes_out_is_each_requests_own() {
+    let app = App::start().await;
+    let ann = json!({"name": "Ann"});
+    let minimal = keyed(&app, MEMBERS, "one").header("prefer", "return=minimal");
+    let minimal = minimal.json(&ann).send().await.expect(201);
+    assert_eq!(minimal.text, "");
+    let whole = post(&app, MEMBERS, "one", &ann).await.expect(201);
+    assert_eq!(whole.header(REPLAYED), "true");
+    assert_eq!(whole.header("location"), minimal.header("location"));
+    assert_eq!(whole.body["name"], "Ann");
+}
