@@ -6,10 +6,7 @@ use axum::{
 };
 use serde::Serialize;
 
-use super::{
-    conditional::{Versioned, entity_tag},
-    extract::Json,
-};
+use super::{conditional::Versioned, entity_tag::entity_tag, extract::Json};
 
 /// 200 with a resource.
 #[derive(Debug)]

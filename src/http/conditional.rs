@@ -1,7 +1,4 @@
-//! Preconditions: `ETag`, `If-Match` and `If-None-Match` (RFC 9110, sections 8.8.3 and 13).
-//!
-//! A tag is made from the row's version and never from the bytes of an answer, so that it holds
-//! whatever the form, the encoding and the order of the fields.
+//! Preconditions: `If-Match` and `If-None-Match` (RFC 9110, section 13).
 
 use axum::{
     extract::FromRequestParts,
@@ -14,33 +11,18 @@ use utoipa::{
     openapi::path::{Parameter, ParameterIn},
 };
 
-use super::{answer::Entity, document::header_parameter};
+use super::{
+    answer::Entity,
+    document::header_parameter,
+    entity_tag::{PATTERN, Tag, Tags, entity_tag, quoted},
+};
 use crate::problem::{Code, FieldError, Problem};
-
-/// What the tag of a compressed answer has behind the version, so that two encodings of one
-/// version share no strong tag (RFC 9110, section 8.8.3.3).
-pub const GZIP_SUFFIX: &str = "-gzip";
 
 /// What has a version, and so an entity tag.
 pub trait Versioned {
     /// 1 at first, one more with each write.
     fn version(&self) -> i64;
 }
-
-/// The strong entity tag of a version.
-#[must_use]
-pub fn entity_tag(version: i64) -> HeaderValue {
-    quoted(version.to_string().as_bytes())
-}
-
-fn quoted(opaque: &[u8]) -> HeaderValue {
-    // Neither digits nor what came in as a tag holds a byte that a field may not.
-    HeaderValue::from_bytes(&[b"\"", opaque, b"\""].concat())
-        .unwrap_or(HeaderValue::from_static("\"\""))
-}
-
-/// `*` or a list of entity tags.
-const TAGS: &str = r#"^(\*|(W/)?"[^"]*"( *, *(W/)?"[^"]*")*)$"#;
 
 /// Marks a request whose write must say which version it is meant for.
 #[derive(Debug, Clone, Copy)]
@@ -53,21 +35,6 @@ pub struct Preconditions {
     if_none_match: Option<Tags>,
     /// Whether a write without `If-Match` is refused.
     demanded: bool,
-}
-
-/// What `If-Match` or `If-None-Match` names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Tags {
-    /// `*`: whatever there is.
-    Any,
-    Listed(Vec<Tag>),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Tag {
-    weak: bool,
-    /// What stands between the quotes.
-    opaque: Vec<u8>,
 }
 
 /// What the preconditions say of a resource that is there, in one version.
@@ -201,31 +168,6 @@ pub enum Upsert {
     Either(Guard),
 }
 
-impl Tags {
-    /// Two tags are the same if neither is weak (RFC 9110, section 8.8.3.2).
-    fn hold_strongly(&self, version: i64) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Listed(tags) => tags
-                .iter()
-                .any(|tag| !tag.weak && tag.version() == Some(version)),
-        }
-    }
-}
-
-impl Tag {
-    /// The version that the tag was made from; none if it is not one of ours.
-    fn version(&self) -> Option<i64> {
-        let opaque = std::str::from_utf8(&self.opaque).ok()?;
-        let digits = opaque.strip_suffix(GZIP_SUFFIX).unwrap_or(opaque);
-        // "01" and "+1" are numbers, but no tags that were ever given out.
-        digits
-            .parse()
-            .ok()
-            .filter(|version: &i64| version.to_string() == digits)
-    }
-}
-
 impl<S: Send + Sync> FromRequestParts<S> for Preconditions {
     type Rejection = Problem;
 
@@ -243,13 +185,13 @@ impl IntoParams for Preconditions {
         vec![
             header_parameter(
                 "If-Match",
-                TAGS,
+                PATTERN,
                 "Entity tags, as `ETag` gave them, or `*`: go on only if the resource is in one of \
                  these versions (RFC 9110, section 13.1.1).",
             ),
             header_parameter(
                 "If-None-Match",
-                TAGS,
+                PATTERN,
                 "Entity tags or `*`: go on only if the resource is in none of these versions \
                  (RFC 9110, section 13.1.2).",
             ),
@@ -267,46 +209,11 @@ fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Tags>, Problem>
         return Ok(None);
     }
     let field = lines.join(&b","[..]);
-    parse(&field).map(Some).ok_or_else(|| {
+    Tags::parse(&field).map(Some).ok_or_else(|| {
         let detail = "`*` or a list of entity tags is expected, such as \"3\".";
         let error = FieldError::at_header(name.as_str(), "invalid", detail);
         Problem::from(Code::InvalidHeader).with_errors(vec![error])
     })
-}
-
-/// Reads `*` or a list of tags; empty elements count for nothing (RFC 9110, section 5.6.1.2).
-fn parse(field: &[u8]) -> Option<Tags> {
-    if field.trim_ascii() == b"*" {
-        return Some(Tags::Any);
-    }
-    let mut tags = Vec::new();
-    let mut rest = field.trim_ascii_start();
-    while let Some(first) = rest.first() {
-        if *first == b',' {
-            rest = rest[1..].trim_ascii_start();
-            continue;
-        }
-        let weak = rest.starts_with(b"W/");
-        let quoted = rest[if weak { 2 } else { 0 }..].strip_prefix(b"\"")?;
-        let end = quoted.iter().position(|byte| *byte == b'"')?;
-        let opaque = &quoted[..end];
-        // etagc: visible characters but the quote, and bytes beyond ASCII.
-        if !opaque
-            .iter()
-            .all(|byte| matches!(byte, 0x21 | 0x23..=0x7e | 0x80..))
-        {
-            return None;
-        }
-        tags.push(Tag {
-            weak,
-            opaque: opaque.to_vec(),
-        });
-        rest = quoted[end + 1..].trim_ascii_start();
-        if rest.first().is_some_and(|byte| *byte != b',') {
-            return None;
-        }
-    }
-    (!tags.is_empty()).then_some(Tags::Listed(tags))
 }
 
 #[cfg(test)]

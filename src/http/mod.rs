@@ -2,7 +2,8 @@
 //!
 //! - [`extract`]: body, query and path, with rejections that are problems
 //! - [`decode`]: from JSON or parameters to a typed value, finding every error at once
-//! - [`conditional`]: entity tags and preconditions
+//! - [`entity_tag`]: entity tags, made from versions
+//! - [`conditional`]: preconditions: which versions a request is meant for
 //! - [`merge_patch`]: JSON merge patch
 //! - [`answer`]: a resource as an answer, with its entity tag
 //! - [`prefer`]: answers without the representation
@@ -24,6 +25,7 @@ pub mod conditional;
 pub mod cursor;
 pub mod decode;
 pub mod document;
+pub mod entity_tag;
 pub mod extract;
 pub mod host;
 pub mod idempotency;

@@ -20,6 +20,7 @@ mod limits;
 mod log_lines;
 mod mail_record_keys;
 mod mail_records;
+mod media_types;
 mod members;
 mod migrations;
 mod openapi;

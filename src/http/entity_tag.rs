@@ -1,0 +1,101 @@
+//! Entity tags (RFC 9110, section 8.8.3).
+//!
+//! A tag is made from the row's version and never from the bytes of an answer, so that it holds
+//! whatever the form, the encoding and the order of the fields.
+
+use axum::http::HeaderValue;
+
+/// What the tag of a compressed answer has behind the version, so that two encodings of one
+/// version share no strong tag (RFC 9110, section 8.8.3.3).
+pub const GZIP_SUFFIX: &str = "-gzip";
+
+/// The strong entity tag of a version.
+#[must_use]
+pub fn entity_tag(version: i64) -> HeaderValue {
+    quoted(version.to_string().as_bytes())
+}
+
+/// The tag with this between its quotes.
+pub(super) fn quoted(opaque: &[u8]) -> HeaderValue {
+    // Neither digits nor what came in as a tag holds a byte that a field may not.
+    HeaderValue::from_bytes(&[b"\"", opaque, b"\""].concat())
+        .unwrap_or(HeaderValue::from_static("\"\""))
+}
+
+/// `*` or a list of entity tags.
+pub(super) const PATTERN: &str = r#"^(\*|(W/)?"[^"]*"( *, *(W/)?"[^"]*")*)$"#;
+
+/// What `If-Match` or `If-None-Match` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Tags {
+    /// `*`: whatever there is.
+    Any,
+    Listed(Vec<Tag>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tag {
+    pub(super) weak: bool,
+    /// What stands between the quotes.
+    pub(super) opaque: Vec<u8>,
+}
+
+impl Tags {
+    /// Reads `*` or a list of tags; empty elements count for nothing (RFC 9110, section 5.6.1.2).
+    pub(super) fn parse(field: &[u8]) -> Option<Self> {
+        if field.trim_ascii() == b"*" {
+            return Some(Self::Any);
+        }
+        let mut tags = Vec::new();
+        let mut rest = field.trim_ascii_start();
+        while let Some(first) = rest.first() {
+            if *first == b',' {
+                rest = rest[1..].trim_ascii_start();
+                continue;
+            }
+            let weak = rest.starts_with(b"W/");
+            let quoted = rest[if weak { 2 } else { 0 }..].strip_prefix(b"\"")?;
+            let end = quoted.iter().position(|byte| *byte == b'"')?;
+            let opaque = &quoted[..end];
+            // etagc: visible characters but the quote, and bytes beyond ASCII.
+            if !opaque
+                .iter()
+                .all(|byte| matches!(byte, 0x21 | 0x23..=0x7e | 0x80..))
+            {
+                return None;
+            }
+            tags.push(Tag {
+                weak,
+                opaque: opaque.to_vec(),
+            });
+            rest = quoted[end + 1..].trim_ascii_start();
+            if rest.first().is_some_and(|byte| *byte != b',') {
+                return None;
+            }
+        }
+        (!tags.is_empty()).then_some(Self::Listed(tags))
+    }
+
+    /// Two tags are the same if neither is weak (RFC 9110, section 8.8.3.2).
+    pub(super) fn hold_strongly(&self, version: i64) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Listed(tags) => tags
+                .iter()
+                .any(|tag| !tag.weak && tag.version() == Some(version)),
+        }
+    }
+}
+
+impl Tag {
+    /// The version that the tag was made from; none if it is not one of ours.
+    pub(super) fn version(&self) -> Option<i64> {
+        let opaque = std::str::from_utf8(&self.opaque).ok()?;
+        let digits = opaque.strip_suffix(GZIP_SUFFIX).unwrap_or(opaque);
+        // "01" and "+1" are numbers, but no tags that were ever given out.
+        digits
+            .parse()
+            .ok()
+            .filter(|version: &i64| version.to_string() == digits)
+    }
+}
