@@ -16,7 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     http::{
-        document::document_contract,
+        document::{document_contract, document_links},
         idempotency::Retention,
         layers::{self, Limits},
         prefer::prefer,
@@ -73,6 +73,7 @@ fn documented() -> (Router<PgPool>, OpenApi) {
     let (_, health) = health::router().split_for_parts();
     document_problems(&mut openapi);
     document_contract(&mut openapi);
+    document_links(&mut openapi);
     openapi.merge(health);
     (router, openapi)
 }

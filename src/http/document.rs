@@ -5,6 +5,7 @@ use axum::http::Method;
 use utoipa::openapi::{
     Header, HeaderBuilder, ObjectBuilder, OpenApi, RefOr, Required, Response, ResponseBuilder,
     Type,
+    link::LinkBuilder,
     path::{Operation, Parameter, ParameterBuilder, ParameterIn},
 };
 
@@ -74,6 +75,57 @@ pub fn document_contract(openapi: &mut OpenApi) {
             }
         }
     }
+}
+
+/// Links what an operation creates with what can be done to it (OpenAPI 3.1, section 4.8.20): the
+/// operations whose path is that of the collection, one more parameter, and what may follow it.
+pub fn document_links(openapi: &mut OpenApi) {
+    let targets: Vec<(String, String)> = openapi
+        .paths
+        .paths
+        .iter()
+        .flat_map(|(path, item)| {
+            let operations = [&item.get, &item.put, &item.post, &item.delete, &item.patch];
+            operations
+                .into_iter()
+                .flatten()
+                .filter_map(|operation| Some((path.clone(), operation.operation_id.clone()?)))
+        })
+        .collect();
+    for (collection, item) in &mut openapi.paths.paths {
+        let Some(create) = &mut item.post else {
+            continue;
+        };
+        let Some(RefOr::T(created)) = create.responses.responses.get_mut("201") else {
+            continue;
+        };
+        let inherited: Vec<_> = parameters(collection).collect();
+        for (path, operation_id) in &targets {
+            let Some(rest) = path.strip_prefix(collection.as_str()) else {
+                continue;
+            };
+            let [own] = parameters(rest).collect::<Vec<_>>()[..] else {
+                continue;
+            };
+            if !rest.starts_with(&format!("/{{{own}}}")) {
+                continue;
+            }
+            let mut link = LinkBuilder::new()
+                .operation_id(operation_id.as_str())
+                .parameter(own, "$response.body#/id");
+            for name in &inherited {
+                link = link.parameter(*name, format!("$request.path.{name}"));
+            }
+            let link = RefOr::T(link.build());
+            created.links.insert(operation_id.clone(), link);
+        }
+    }
+}
+
+/// The names of a path's parameters.
+fn parameters(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/')
+        .filter_map(|step| step.strip_prefix('{')?.strip_suffix('}'))
 }
 
 fn takes(operation: &Operation, header: &str) -> bool {

@@ -23,7 +23,7 @@ pub(super) fn quoted(opaque: &[u8]) -> HeaderValue {
 }
 
 /// `*` or a list of entity tags.
-pub(super) const PATTERN: &str = r#"^(\*|(W/)?"[^"]*"( *, *(W/)?"[^"]*")*)$"#;
+pub(super) const PATTERN: &str = r#"^(\*|(W/)?"[!#-~]*"( *, *(W/)?"[!#-~]*")*)$"#;
 
 /// What `If-Match` or `If-None-Match` names.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use utoipa::{
     PartialSchema,
-    openapi::{ObjectBuilder, RefOr, Schema, Type, schema::OneOfBuilder},
+    openapi::{
+        ObjectBuilder, RefOr, Schema, Type,
+        schema::{OneOf, OneOfBuilder, SchemaType},
+    },
 };
 
 use super::{
@@ -125,20 +128,35 @@ pub fn schema<T: Target>() -> RefOr<Schema> {
             .to_owned(),
     );
     for (name, property) in &mut object.properties {
-        if !always_there.contains(name) && !nullable(property) {
+        let value = value_of(property.clone());
+        *property = if always_there.contains(name) {
+            value
+        } else {
             let null = ObjectBuilder::new().schema_type(Type::Null);
-            *property = OneOfBuilder::new().item(null).item(property.clone()).into();
-        }
+            OneOfBuilder::new().item(null).item(value).into()
+        };
     }
     Schema::Object(object).into()
 }
 
-fn nullable(schema: &RefOr<Schema>) -> bool {
-    serde_json::to_value(schema).is_ok_and(|schema| {
-        let arms = schema["oneOf"].as_array().into_iter().flatten();
-        arms.chain([&schema])
-            .any(|arm| arm["type"] == "null" || arm["type"][1] == "null")
-    })
+/// The schema without null, if it has that as one of two.
+fn value_of(schema: RefOr<Schema>) -> RefOr<Schema> {
+    let RefOr::T(Schema::OneOf(mut alternatives)) = schema else {
+        return schema;
+    };
+    let null = |item: &RefOr<Schema>| {
+        matches!(item, RefOr::T(Schema::Object(object))
+            if object.schema_type == SchemaType::Type(Type::Null))
+    };
+    alternatives.items.retain(|item| !null(item));
+    match <[_; 1]>::try_from(alternatives.items) {
+        Ok([value]) => value,
+        Err(items) => OneOfBuilder::from(OneOf {
+            items,
+            ..OneOf::default()
+        })
+        .into(),
+    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ use crate::{
 };
 
 /// Read the member with an external id
+///
+/// It is the same resource, with the same tag, as under the member's id.
 #[utoipa::path(
     get, path = "/api/v1/members/by-external-id/{external_id}",
     operation_id = "read_member_by_external_id", tag = "members",

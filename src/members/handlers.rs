@@ -85,6 +85,8 @@ pub(super) async fn list(
 }
 
 /// Read a member
+///
+/// `with-mail-records` below it has the newest mail as well.
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}", operation_id = "read_member", tag = "members",
     params(MemberPath, Preconditions),
@@ -100,6 +102,8 @@ pub(super) async fn read(
 }
 
 /// Read the member with an e-mail address
+///
+/// No two members share one, whatever the case.
 #[utoipa::path(
     get, path = "/api/v1/members/by-email/{email}", operation_id = "read_member_by_email",
     tag = "members", params(EmailPath, Preconditions),

@@ -168,6 +168,42 @@ fn every_failure_is_a_problem() {
 }
 
 #[test]
+fn what_is_created_is_linked_with_what_can_be_done_to_it() {
+    let operations = operations();
+    let by_id = |id: &str| {
+        let mut found = operations.iter();
+        found.find(|operation| operation.says["operationId"] == id)
+    };
+    for (create, follow) in [
+        ("create_member", "update_member"),
+        ("create_member", "list_mail_records_of_member"),
+        ("create_mail_record", "delete_mail_record"),
+    ] {
+        let create = by_id(create).expect(create);
+        let links = create.says["responses"]["201"]["links"].as_object();
+        let links = links.expect("links");
+        assert!(links.contains_key(follow), "{follow}");
+        for link in links.values() {
+            let target = link["operationId"].as_str().expect("an id");
+            let target = by_id(target).expect(target);
+            let mut needed = target.parameters("path");
+            needed.sort_unstable();
+            let given: Vec<_> = link["parameters"]
+                .as_object()
+                .expect("given")
+                .keys()
+                .collect();
+            assert_eq!(
+                given,
+                needed.iter().collect::<Vec<_>>(),
+                "{}",
+                target.name()
+            );
+        }
+    }
+}
+
+#[test]
 fn nothing_in_the_document_is_of_an_older_version() {
     let document = &*DOCUMENT;
     assert_eq!(document["openapi"], "3.1.0");
