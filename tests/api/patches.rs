@@ -20,12 +20,6 @@ async fn send(app: &App, ann: &Subject, operation: &Operation, patch: &Value) ->
     operation.request(app, ann).json(patch).send().await
 }
 
-async fn patch(app: &App, path: &str, change: &Value) -> Answer {
-    let request = app.request(Method::PATCH, path);
-    let request = request.of_type("application/merge-patch+json");
-    request.json(change).send().await
-}
-
 /// A value for each field, of a member or of a mail record.
 fn values() -> Map<String, Value> {
     let values = json!({
@@ -111,7 +105,7 @@ async fn the_callers_own_data_is_merged_at_every_depth() {
             (json!({"x": 1}), json!({"": 0, "x": 1})),
             (json!({}), json!({"": 0, "x": 1})),
         ] {
-            let patched = patch(&app, path, &json!({ field: change })).await;
+            let patched = app.patch(path, json!({ field: change })).await;
             assert_eq!(patched.expect(200).body[field], expected, "{change}");
         }
         let read = app.get(path).await.expect(200).body;
@@ -125,12 +119,12 @@ async fn what_the_merged_data_has_too_much_of_is_refused() {
     let ann = Subject::create(&app).await;
     for (path, field) in [(&ann.member, "attributes"), (&ann.mail_record, "metadata")] {
         let half = |name: &str| json!({ field: { name: "x".repeat(10_000) } });
-        patch(&app, path, &half("a")).await.expect(200);
-        let refused = patch(&app, path, &half("b")).await;
+        app.patch(path, half("a")).await.expect(200);
+        let refused = app.patch(path, half("b")).await;
         let code = refused.error_at(422, "invalid_body", &format!("#/{field}"));
         assert_eq!(code, "too_long");
         let swapped = json!({ field: {"a": null, "b": "x".repeat(10_000)} });
-        patch(&app, path, &swapped).await.expect(200);
+        app.patch(path, swapped).await.expect(200);
     }
 }
 
@@ -169,7 +163,7 @@ async fn patches_at_once_to_different_fields_are_all_done() {
         let changes: Vec<_> = (0..20)
             .map(|n| json!({ field: { format!("k{n}"): n } }))
             .collect();
-        let answers = join_all(changes.iter().map(|change| patch(&app, path, change))).await;
+        let answers = join_all(changes.iter().map(|change| app.patch(path, change.clone()))).await;
         let mut versions: Vec<_> = answers
             .into_iter()
             .map(|answer| answer.expect(200).body["version"].as_i64())
@@ -191,7 +185,7 @@ async fn a_patch_meets_the_same_conflicts_as_other_writes() {
         ("email", ann.email.to_uppercase(), "email_taken"),
         ("external_id", ann.external_id.clone(), "external_id_taken"),
     ] {
-        let refused = patch(&app, &bo, &json!({ field: value })).await;
+        let refused = app.patch(&bo, json!({ field: value })).await;
         refused.problem(409, code);
     }
     let read = app.get(&bo).await.expect(200).body;

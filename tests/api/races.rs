@@ -3,6 +3,7 @@
 //! A second session holds a lock until all requests wait for it, so that they do meet.
 
 use futures_util::future::join_all;
+use hyper::Method;
 use serde_json::{Value, json};
 use sqlx::Connection;
 use uuid::Uuid;
@@ -86,11 +87,14 @@ async fn one_of_many_that_replace_a_member_with_one_key_wins() {
             ("email", format!("ann{round}@example.org"), "email_taken"),
             ("external_id", format!("key-{round}"), "external_id_taken"),
         ] {
-            let requests = members.iter().map(|path| {
-                app.put(
-                    path,
-                    json!({"name": "Ann", "joined": "2024-01-01", field: value}),
-                )
+            let requests = members.iter().enumerate().map(|(number, path)| {
+                let body = json!({"name": "Ann", "joined": "2024-01-01", field: value});
+                // Half of them replace all, half of them change some.
+                if number % 2 == 0 {
+                    app.request(Method::PUT, path).json(&body).send()
+                } else {
+                    app.patch_request(path, &body).send()
+                }
             });
             let won = assert_one_wins(at_once(&app, requests.collect()).await, 200, code);
             let listed = app.get(&format!("{MEMBERS}?{field}={value}")).await;
@@ -235,6 +239,10 @@ async fn what_is_deleted_while_it_is_written_or_deleted_is_not_found() {
     let answer = during(&app, "DELETE FROM members", app.put(&ann, name)).await;
     answer.problem(404, "member_not_found");
     let ann = app.member("ann").await;
+    let patch = app.patch(&ann, json!({"name": "Ann"}));
+    let answer = during(&app, "DELETE FROM members", patch).await;
+    answer.problem(404, "member_not_found");
+    let ann = app.member("ann").await;
     let answer = during(&app, "DELETE FROM members", app.delete(&ann)).await;
     answer.problem(404, "member_not_found");
     assert_eq!(count(&app, "members").await, 0);
@@ -247,6 +255,10 @@ async fn what_is_deleted_while_it_is_written_or_deleted_is_not_found() {
         app.put(&mail, subject.clone()),
     )
     .await;
+    answer.problem(404, "mail_record_not_found");
+    let mail = app.mail_record(&ann, "Hi").await;
+    let patch = app.patch(&mail, json!({"subject": "Ho"}));
+    let answer = during(&app, "DELETE FROM mail_records", patch).await;
     answer.problem(404, "mail_record_not_found");
     let mail = app.mail_record(&ann, "Hi").await;
     let answer = during(&app, "DELETE FROM mail_records", app.delete(&mail)).await;
@@ -324,13 +336,15 @@ async fn writes_of_all_kinds_on_one_member_never_block_each_other_for_good() {
             let email = format!("ann-{round}-{number}@example.org");
             let retry_of = mail.rsplit('/').next().expect("an id").to_owned();
             async move {
-                match number % 4 {
+                match number % 6 {
                     0 => app.put(ann, json!({"name": "Ann", "email": email})).await,
                     1 => {
                         app.post(records, json!({"subject": "Hi", "retry_of": retry_of}))
                             .await
                     }
                     2 => app.put(mail, json!({"subject": "Hi"})).await,
+                    3 => app.patch(mail, json!({"subject": "Ho"})).await,
+                    4 => app.patch(ann, json!({"attributes": {"a": number}})).await,
                     _ => app.delete(mail).await,
                 }
             }

@@ -140,6 +140,16 @@ impl App {
         self.request(Method::PUT, path).json(&body).send().await
     }
 
+    pub(crate) async fn patch(&self, path: &str, change: Value) -> Answer {
+        self.patch_request(path, &change).send().await
+    }
+
+    /// A merge patch, to be sent.
+    pub(crate) fn patch_request(&self, path: &str, change: &Value) -> Request {
+        let request = self.request(Method::PATCH, path);
+        request.of_type("application/merge-patch+json").json(change)
+    }
+
     pub(crate) async fn delete(&self, path: &str) -> Answer {
         self.request(Method::DELETE, path).send().await
     }
