@@ -31,6 +31,10 @@ one, a path that is not listed here is 404 `route_not_found`, a method that is n
 - Times are RFC 3339 in UTC with microseconds, dates are `YYYY-MM-DD`.
 - Lists are newest first; `next_cursor` of a page, given as `cursor` with the same filters, leads to \
 the next.
+- `ETag` is the `version` of a resource in quotes. With `If-Match` a write is done only to that version, \
+and is 412 `precondition_failed` otherwise; a proxy that makes the tag weak (`W/`) makes it useless for that \
+(RFC 9110, section 13.1.1). With `If-None-Match` a read is 304 where nothing has changed.
+- PATCH takes a JSON merge patch (RFC 7396).
 - A POST with an `Idempotency-Key` can be sent again until it is answered: it is done once. An answer \
 of success, 409 or 422 that the write itself came to is kept and repeated; anything else leaves the key \
 free.
