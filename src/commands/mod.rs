@@ -13,7 +13,7 @@ use std::{
 use tracing_subscriber::EnvFilter;
 
 use crate::{
-    config::{Config, ConfigError},
+    config::{Config, ConfigError, LogFormat},
     postgres::database,
 };
 
@@ -48,9 +48,8 @@ fn log_to_stderr(config: &Config) {
         .with_writer(io::stderr)
         // A log that cannot be written, on a full disk say, must not end the requests it tells of.
         .log_internal_errors(false);
-    if config.log_json {
-        log.json().init();
-    } else {
-        log.init();
+    match config.log_format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().init(),
     }
 }

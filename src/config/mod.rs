@@ -53,7 +53,13 @@ pub struct Config {
     pub shutdown_delay: Duration,
     pub shutdown_grace: Duration,
     pub log: EnvFilter,
-    pub log_json: bool,
+    pub log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    Json,
 }
 
 /// A setting that stops the start.
@@ -158,7 +164,7 @@ impl Config {
             })?,
             shutdown_grace: read.required(&SHUTDOWN_GRACE_SECONDS, seconds)?,
             log: read.required(&LOG, |value| EnvFilter::builder().parse(value).ok())?,
-            log_json: read.required(&LOG_FORMAT, log_format)? == "json",
+            log_format: read.required(&LOG_FORMAT, log_format)?,
         })
     }
 }

@@ -8,6 +8,8 @@ use std::{
 
 use sqlx::postgres::PgConnectOptions;
 
+use super::LogFormat;
+
 pub(super) fn parse<T: FromStr>(value: &str) -> Option<T> {
     value.parse().ok()
 }
@@ -44,6 +46,10 @@ pub(super) fn host_names(value: &str) -> Option<Vec<String>> {
     names.iter().all(is_name).then_some(names)
 }
 
-pub(super) fn log_format(value: &str) -> Option<String> {
-    ["text", "json"].contains(&value).then(|| value.to_owned())
+pub(super) fn log_format(value: &str) -> Option<LogFormat> {
+    match value {
+        "text" => Some(LogFormat::Text),
+        "json" => Some(LogFormat::Json),
+        _ => None,
+    }
 }
