@@ -9,7 +9,10 @@ mod docs;
 mod health;
 mod problems;
 
-use axum::{Extension, Router, middleware::from_fn, middleware::from_fn_with_state};
+use axum::{
+    Extension, Router,
+    middleware::{from_fn, from_fn_with_state},
+};
 use sqlx::PgPool;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -17,6 +20,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::{
     http::{
         document::{document_contract, document_links},
+        edge::Edge,
         idempotency::Retention,
         layers::{self, Limits},
         prefer::prefer,
@@ -34,6 +38,7 @@ pub struct AppState {
     pub probe: PgPool,
     pub limits: Limits,
     pub idempotency: Retention,
+    pub edge: Edge,
 }
 
 /// Builds the service. It needs neither a socket nor a database that answers.
@@ -50,11 +55,8 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
         .layer(from_fn_with_state(state.limits.clone(), layers::bound));
     // The state of the service is told outside of the limits: it must be heard while they hold. Of
     // two routers, the one that is merged in gives the answer where there is no route.
-    let app = health
-        .with_state(state)
-        .merge(bounded)
-        .layer(from_fn(layers::identify_and_log))
-        .layer(from_fn(layers::protect));
+    let edge = state.edge.clone();
+    let app = edge.around(health.with_state(state).merge(bounded));
     (app, openapi)
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use axum::{
+    Extension,
     http::{
         HeaderMap, HeaderValue,
         header::{CONTENT_TYPE, VARY},
@@ -20,6 +21,7 @@ use crate::{
     },
     problem::{Code, Problem},
     refusals,
+    values::PublicUrl,
 };
 
 const FORMS: [&str; 2] = ["application/json", "text/html"];
@@ -54,11 +56,11 @@ struct ProblemType {
     advice: &'static str,
 }
 
-impl From<Code> for ProblemType {
-    fn from(code: Code) -> Self {
+impl ProblemType {
+    fn new(code: Code, public_url: &PublicUrl) -> Self {
         let entry = code.entry();
         Self {
-            uri: code.type_uri(),
+            uri: code.type_uri(public_url),
             code: entry.code,
             status: entry.status.as_u16(),
             title: entry.title,
@@ -92,12 +94,11 @@ refusals!(NotFound: RouteNotFound);
     responses((status = 200, description = "The catalogue",
         content((Catalogue = "application/json"), (String = "text/html"))))
 )]
-async fn list(headers: HeaderMap) -> Response {
-    let data = Code::ALL
+async fn list(Extension(public_url): Extension<PublicUrl>, headers: HeaderMap) -> Response {
+    let kinds = Code::ALL
         .iter()
-        .copied()
-        .map(ProblemType::from)
-        .collect::<Vec<_>>();
+        .map(|code| ProblemType::new(*code, &public_url));
+    let data: Vec<_> = kinds.collect();
     if wants_page(&headers) {
         page("Problems", &data)
     } else {
@@ -119,6 +120,7 @@ async fn list(headers: HeaderMap) -> Response {
     )
 )]
 async fn read(
+    Extension(public_url): Extension<PublicUrl>,
     headers: HeaderMap,
     Path(ProblemPath { code }): Path<ProblemPath>,
 ) -> Result<Response, Problem> {
@@ -126,7 +128,7 @@ async fn read(
         .iter()
         .copied()
         .find(|known| known.as_str() == code);
-    let kind = ProblemType::from(code.ok_or(Code::RouteNotFound)?);
+    let kind = ProblemType::new(code.ok_or(Code::RouteNotFound)?, &public_url);
     Ok(if wants_page(&headers) {
         page(kind.code, std::slice::from_ref(&kind))
     } else {

@@ -19,11 +19,13 @@ use crate::{
     config::Config,
     http::{
         body::Bodies,
+        edge::Edge,
         idempotency::{Retention, sweep},
         layers::Limits,
         server::{self, Shutdown},
     },
     postgres::{database::Database, pool},
+    values::PublicUrl,
 };
 
 /// How often what has expired is removed.
@@ -62,6 +64,9 @@ impl Service {
                 require_if_match: config.require_if_match,
                 writes: writes.clone(),
                 shutdown: shutdown.clone(),
+            },
+            edge: Edge {
+                public_url: PublicUrl::new(&config.public_url),
             },
         });
         Self {

@@ -17,13 +17,16 @@ use std::{
 use sqlx::postgres::PgConnectOptions;
 use tracing_subscriber::EnvFilter;
 
-use parse::{addresses, database, host_names, http_url, log_format, parse, seconds, within};
+use parse::{
+    addresses, database, host_names, http_url, log_format, parse, public_url, seconds, within,
+};
 use settings::{
     ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, ALLOWED_HOSTS, BIND_ADDRESS, DATA_DIR,
     DATABASE_ACQUIRE_TIMEOUT_SECONDS, DATABASE_MAX_CONNECTIONS, DATABASE_STATEMENT_TIMEOUT_SECONDS,
     DATABASE_URL, HEADER_TIMEOUT_SECONDS, IDEMPOTENCY_KEY_HOURS, LOG, LOG_FORMAT, MAX_BODY_BYTES,
-    MAX_CLIENT_CONNECTIONS, MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, REQUEST_TIMEOUT_SECONDS,
-    REQUIRE_IF_MATCH, SHUTDOWN_DELAY_SECONDS, SHUTDOWN_GRACE_SECONDS, STALL_TIMEOUT_SECONDS,
+    MAX_CLIENT_CONNECTIONS, MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, PUBLIC_URL,
+    REQUEST_TIMEOUT_SECONDS, REQUIRE_IF_MATCH, SHUTDOWN_DELAY_SECONDS, SHUTDOWN_GRACE_SECONDS,
+    STALL_TIMEOUT_SECONDS,
 };
 pub use settings::{SETTINGS, Setting, env_example, help};
 
@@ -39,6 +42,8 @@ pub struct Config {
     pub bind_addresses: Vec<SocketAddr>,
     /// Names by which the service may be called besides those of this machine; none for any name.
     pub allowed_hosts: Option<Vec<String>>,
+    /// Without a `/` at its end; empty if it is not known.
+    pub public_url: String,
     pub database_max_connections: u32,
     pub database_acquire_timeout: Duration,
     pub database_statement_timeout: Duration,
@@ -143,6 +148,7 @@ impl Config {
             pg_download_url: read.optional(&PG_DOWNLOAD_URL, http_url)?,
             bind_addresses,
             allowed_hosts,
+            public_url: read.optional(&PUBLIC_URL, public_url)?.unwrap_or_default(),
             database_max_connections: read
                 .required(&DATABASE_MAX_CONNECTIONS, |v| within(v, 1, 1000))?,
             database_acquire_timeout: read.required(&DATABASE_ACQUIRE_TIMEOUT_SECONDS, seconds)?,

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use axum::http::Uri;
 use sqlx::postgres::PgConnectOptions;
 
 use super::LogFormat;
@@ -46,10 +47,48 @@ pub(super) fn host_names(value: &str) -> Option<Vec<String>> {
     names.iter().all(is_name).then_some(names)
 }
 
+/// A URL to put paths behind.
+pub(super) fn public_url(value: &str) -> Option<String> {
+    let url = value.trim_end_matches('/');
+    let uri: Uri = url.is_ascii().then(|| url.parse().ok()).flatten()?;
+    let scheme = matches!(uri.scheme_str(), Some("http" | "https"));
+    (scheme && !url.contains(['?', '#', '@'])).then(|| url.to_owned())
+}
+
 pub(super) fn log_format(value: &str) -> Option<LogFormat> {
     match value {
         "text" => Some(LogFormat::Text),
         "json" => Some(LogFormat::Json),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_public_url_is_one_to_put_paths_behind() {
+        for (text, url) in [
+            ("https://api.example.org", "https://api.example.org"),
+            ("https://api.example.org/", "https://api.example.org"),
+            ("http://localhost:8080/mail/", "http://localhost:8080/mail"),
+        ] {
+            assert_eq!(public_url(text).as_deref(), Some(url));
+        }
+        for text in [
+            "api.example.org",
+            "/mail",
+            "ftp://api.example.org",
+            "https://",
+            "https:///mail",
+            "https://api.example.org?a=1",
+            "https://api.example.org/#top",
+            "https://ann:secret@api.example.org",
+            "https://api.example.org/a b",
+            "https://api.exämple.org",
+        ] {
+            assert_eq!(public_url(text), None, "{text}");
+        }
     }
 }

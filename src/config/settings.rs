@@ -70,6 +70,13 @@ pub(super) const ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS: Setting = setting(
     "true or false",
     "Listen beyond this machine although everyone who reaches the port can read and change all.",
 );
+pub(super) const PUBLIC_URL: Setting = setting(
+    "PUBLIC_URL",
+    "",
+    "an http or https URL without a query such as https://api.example.org/mail",
+    "Where clients reach the service, for Location, Link and the type of problems. Without it, these \
+     begin with /.",
+);
 pub(super) const DATABASE_MAX_CONNECTIONS: Setting = setting(
     "DATABASE_MAX_CONNECTIONS",
     "10",
@@ -158,7 +165,7 @@ pub(super) const LOG: Setting = setting(
 pub(super) const LOG_FORMAT: Setting = setting("LOG_FORMAT", "text", "text or json", "How to log.");
 
 /// All settings, in the order in which they are documented.
-pub const SETTINGS: [&Setting; 22] = [
+pub const SETTINGS: &[&Setting] = &[
     &DATABASE_URL,
     &DATA_DIR,
     &PG_BIN_DIR,
@@ -166,6 +173,7 @@ pub const SETTINGS: [&Setting; 22] = [
     &BIND_ADDRESS,
     &ALLOWED_HOSTS,
     &ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS,
+    &PUBLIC_URL,
     &DATABASE_MAX_CONNECTIONS,
     &DATABASE_ACQUIRE_TIMEOUT_SECONDS,
     &DATABASE_STATEMENT_TIMEOUT_SECONDS,

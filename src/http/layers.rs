@@ -1,12 +1,12 @@
-//! What happens to every request, from the outside in: an id and a log line, the limits of the
-//! header, the body read whole, a deadline, and writes kept from being cancelled.
+//! What happens to every request, from the outside in: an id, a log line and the answer's end, the
+//! limits of the header, the body read whole, a deadline, and writes kept from being cancelled.
 
 use std::{any::Any, panic::AssertUnwindSafe, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
     extract::{MatchedPath, Request, State},
-    http::{HeaderName, HeaderValue, Method, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -17,7 +17,10 @@ use tracing::{Instrument, Span, error, info, info_span};
 use uuid::Uuid;
 
 use super::{body::Bodies, conditional::Demanded, host::Hosts, server::Shutdown};
-use crate::problem::{Code, Problem, render};
+use crate::{
+    problem::{Code, Problem, render},
+    values::PublicUrl,
+};
 
 /// Bytes of the path and query of a URI.
 const MAX_URI: usize = 8 * 1024;
@@ -47,10 +50,19 @@ pub(super) struct RequestId(pub(super) String);
 #[derive(Debug, Clone)]
 pub(super) struct RequestBody(pub(super) Bytes);
 
-/// Gives the request an id, answers failures as problem documents, and writes the log line.
-pub async fn identify_and_log(mut request: Request, next: Next) -> Response {
+/// Gives the request an id, ends the answer, and writes the log line.
+///
+/// Here what is refused becomes a problem document, and what refers to the service does so by its
+/// public URL.
+pub(super) async fn identify_and_log(
+    State(public_url): State<PublicUrl>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let id = request_id(&request);
-    request.extensions_mut().insert(RequestId(id.clone()));
+    let extensions = request.extensions_mut();
+    extensions.insert(RequestId(id.clone()));
+    extensions.insert(public_url.clone());
     let span = info_span!("request", request_id = %id);
     let line = LogLine {
         span: span.clone(),
@@ -59,21 +71,45 @@ pub async fn identify_and_log(mut request: Request, next: Next) -> Response {
         start: Instant::now(),
         answered: false,
     };
-    let response = AssertUnwindSafe(next.run(request))
-        .catch_unwind()
-        .map(|answer| answer.unwrap_or_else(|panic| failed(&*panic).into_response()))
-        .instrument(span)
-        .await;
+    let response = next.run(request).instrument(span).await;
     let problem = response
         .extensions()
         .get::<Problem>()
         .map(|problem| problem.code.as_str());
-    let mut response = render(response, &id);
+    let mut response = render(response, &id, &public_url);
+    refer_by(&public_url, response.headers_mut());
     line.write(response.status(), problem);
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
     response
+}
+
+/// Completes references to the service's own paths.
+fn refer_by(public_url: &PublicUrl, headers: &mut HeaderMap) {
+    let of = |headers: &HeaderMap, name| {
+        let value: Option<&HeaderValue> = headers.get(name);
+        value.and_then(|value| value.to_str().ok().map(str::to_owned))
+    };
+    if let Some(path) = of(headers, header::LOCATION).filter(|uri| uri.starts_with('/'))
+        && let Ok(location) = HeaderValue::try_from(public_url.reference(&path))
+    {
+        headers.insert(header::LOCATION, location);
+    }
+    if let Some(links) = of(headers, header::LINK)
+        && let Ok(links) =
+            HeaderValue::try_from(links.replace("</", &format!("<{}", public_url.reference("/"))))
+    {
+        headers.insert(header::LINK, links);
+    }
+}
+
+/// Answers a panic as the failure that it is, to be ended as any other answer.
+pub(super) async fn catch_panics(request: Request, next: Next) -> Response {
+    AssertUnwindSafe(next.run(request))
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|panic| failed(&*panic).into_response())
 }
 
 /// The one line in the log that each request has, also the one whose client leaves before the
@@ -218,7 +254,7 @@ fn check_header(request: &Request) -> Result<(), Problem> {
 
 /// Answers of the API are the caller's own business: no cache keeps them, and no browser guesses
 /// their type.
-pub async fn protect(request: Request, next: Next) -> Response {
+pub(super) async fn protect(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     headers

@@ -14,6 +14,7 @@
 //! - [`negotiate`]: the form of an answer, chosen by `Accept`
 //! - [`body`]: the body of a request, read whole and within bounds
 //! - [`host`]: the names by which the service may be called
+//! - [`edge`]: what is around all requests
 //! - [`layers`]: what happens to every request: id, log line, limits, deadline
 //! - [`unknown_parameters`]: query parameters that an operation does not declare
 //! - [`server`]: connections, and how they end
@@ -25,6 +26,7 @@ pub mod conditional;
 pub mod cursor;
 pub mod decode;
 pub mod document;
+pub mod edge;
 pub mod entity_tag;
 pub mod extract;
 pub mod host;

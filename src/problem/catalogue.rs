@@ -2,6 +2,8 @@
 
 use axum::http::StatusCode;
 
+use crate::values::PublicUrl;
+
 /// One row of the catalogue.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
@@ -233,9 +235,9 @@ impl Code {
         self.entry().code
     }
 
-    /// The `type` of the problem document: a reference relative to the service's root.
+    /// The `type` of the problem document.
     #[must_use]
-    pub fn type_uri(self) -> String {
-        format!("/problems/{}", self.as_str())
+    pub fn type_uri(self, public_url: &PublicUrl) -> String {
+        public_url.reference(&format!("/problems/{}", self.as_str()))
     }
 }

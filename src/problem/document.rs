@@ -9,6 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Code, FieldError, Problem};
+use crate::values::PublicUrl;
 
 pub(super) const MEDIA_TYPE: &str = "application/problem+json";
 
@@ -16,7 +17,8 @@ pub(super) const MEDIA_TYPE: &str = "application/problem+json";
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub struct ProblemDocument {
-    /// Reference of the kind of problem, relative to the service's root.
+    /// URI of the kind of problem, which leads to what it means. Without a public URL in the
+    /// service's settings it begins with `/problems`, below the service's root.
     #[serde(rename = "type")]
     #[schema(format = "uri-reference", example = "/problems/member_not_found")]
     pub problem_type: String,
@@ -41,10 +43,10 @@ pub struct ProblemDocument {
 }
 
 impl ProblemDocument {
-    pub(super) fn new(problem: Problem, request_id: &str) -> Self {
+    pub(super) fn new(problem: Problem, request_id: &str, public_url: &PublicUrl) -> Self {
         let entry = problem.code.entry();
         Self {
-            problem_type: problem.code.type_uri(),
+            problem_type: problem.code.type_uri(public_url),
             title: entry.title,
             status: entry.status.as_u16(),
             detail: problem.detail.unwrap_or_else(|| entry.advice.to_owned()),
@@ -60,7 +62,7 @@ impl ProblemDocument {
 /// The framework refuses some requests itself, in plain text (no such route, wrong method): those
 /// become problems here too, and keep their header fields, `Allow` among them. What has a document
 /// already, since it is replayed for an idempotency key, is left as it is.
-pub fn render(mut response: Response, request_id: &str) -> Response {
+pub fn render(mut response: Response, request_id: &str, public_url: &PublicUrl) -> Response {
     let problem = response.extensions().get::<Problem>().cloned().or_else(|| {
         let content_type = response.headers().get(header::CONTENT_TYPE);
         if content_type.is_some_and(|content_type| content_type == MEDIA_TYPE) {
@@ -78,7 +80,7 @@ pub fn render(mut response: Response, request_id: &str) -> Response {
         return response;
     };
     let status = problem.code.status();
-    let document = ProblemDocument::new(problem, request_id);
+    let document = ProblemDocument::new(problem, request_id, public_url);
     *response.status_mut() = status;
     // Strings and numbers always have a JSON form.
     *response.body_mut() = serde_json::to_vec(&document).unwrap_or_default().into();

@@ -16,6 +16,7 @@ use super::{
     Code, FieldError, Problem,
     document::{MEDIA_TYPE, ProblemDocument},
 };
+use crate::values::PublicUrl;
 
 /// Names a set of problems for the `responses(...)` of an operation.
 ///
@@ -159,7 +160,11 @@ fn example(code: Code) -> Example {
         )]),
         _ => problem,
     };
-    let document = ProblemDocument::new(problem, "019ad2b0-5cf1-7b7e-a1f0-0b0e5b2f9c11");
+    let document = ProblemDocument::new(
+        problem,
+        "019ad2b0-5cf1-7b7e-a1f0-0b0e5b2f9c11",
+        &PublicUrl::default(),
+    );
     ExampleBuilder::new()
         .summary(code.entry().title)
         .value(serde_json::to_value(document).ok())

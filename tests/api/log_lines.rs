@@ -1,8 +1,8 @@
 //! The line in the log that each request has.
 
-use axum::{Router, body::Body, middleware::from_fn, routing::get};
+use axum::{Router, body::Body, routing::get};
 use hyper::Request;
-use member_mail::http::layers::identify_and_log;
+use member_mail::http::edge::Edge;
 use serde_json::json;
 use tower::ServiceExt;
 
@@ -11,9 +11,8 @@ use crate::kit::{App, log::Log, sessions::until_locked, wait::until};
 #[tokio::test]
 async fn a_panic_is_logged_under_the_requests_id_and_answered() {
     let log = Log::capture();
-    let app = Router::new()
-        .route("/panics", get(async || -> () { panic!("out of luck") }))
-        .layer(from_fn(identify_and_log));
+    let app = Router::new().route("/panics", get(async || -> () { panic!("out of luck") }));
+    let app = Edge::default().around(app);
     let request = Request::get("/panics").header("x-request-id", "request-1");
     let request = request.body(Body::empty()).expect("a request");
     let answer = app.oneshot(request).await.expect("an answer");

@@ -30,6 +30,7 @@ mod pool;
 mod preconditions;
 mod prefer;
 mod problems;
+mod public_url;
 mod races;
 mod routes;
 mod shutdown;

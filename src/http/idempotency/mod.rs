@@ -31,7 +31,7 @@ pub use sweep::sweep;
 use super::layers::{RequestBody, RequestId};
 use crate::{
     problem::{Code, Problem, render},
-    values::PlainJson,
+    values::{PlainJson, PublicUrl},
 };
 
 const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -59,6 +59,7 @@ struct Keyed {
     /// Of query and body.
     fingerprint: Digest,
     request_id: RequestId,
+    public_url: PublicUrl,
     retention: Retention,
 }
 
@@ -121,7 +122,11 @@ impl Keyed {
                 sqlx::raw_sql("ROLLBACK TO SAVEPOINT write")
                     .execute(&mut *connection)
                     .await?;
-                render(problem.into_response(), &self.request_id.0)
+                render(
+                    problem.into_response(),
+                    &self.request_id.0,
+                    &self.public_url,
+                )
             }
             Err(problem) => return Err(problem),
         };
@@ -166,9 +171,12 @@ impl Keyed {
         let set_by_layers = (
             parts.extensions.get::<RequestBody>(),
             parts.extensions.get::<RequestId>(),
+            parts.extensions.get::<PublicUrl>(),
             parts.extensions.get::<Retention>(),
         );
-        let (Some(RequestBody(body)), Some(request_id), Some(retention)) = set_by_layers else {
+        let (Some(RequestBody(body)), Some(request_id), Some(public_url), Some(retention)) =
+            set_by_layers
+        else {
             return Err(Code::InternalError.into());
         };
         let (method, path) = (parts.method.as_str(), parts.uri.path());
@@ -177,6 +185,7 @@ impl Keyed {
             scope: digest([CALLER, method, path, key.as_str()].map(str::as_bytes)),
             fingerprint: digest([query.as_bytes(), &canonical(body)]),
             request_id: request_id.clone(),
+            public_url: public_url.clone(),
             retention: *retention,
         })
     }

@@ -1,0 +1,24 @@
+//! What is around all requests, those that nothing is there for included.
+
+use axum::{
+    Router,
+    middleware::{from_fn, from_fn_with_state},
+};
+
+use super::layers;
+use crate::values::PublicUrl;
+
+/// What all answers have in common, by the settings.
+#[derive(Debug, Clone, Default)]
+pub struct Edge {
+    pub public_url: PublicUrl,
+}
+
+impl Edge {
+    pub fn around(self, app: Router) -> Router {
+        let identify_and_log = from_fn_with_state(self.public_url, layers::identify_and_log);
+        app.layer(from_fn(layers::catch_panics))
+            .layer(identify_and_log)
+            .layer(from_fn(layers::protect))
+    }
+}
