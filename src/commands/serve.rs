@@ -66,6 +66,7 @@ impl Service {
                 shutdown: shutdown.clone(),
             },
             edge: Edge {
+                allowed_origins: config.cors_allowed_origins.clone(),
                 public_url: PublicUrl::new(&config.public_url),
             },
         });

@@ -18,10 +18,11 @@ use sqlx::postgres::PgConnectOptions;
 use tracing_subscriber::EnvFilter;
 
 use parse::{
-    addresses, database, host_names, http_url, log_format, parse, public_url, seconds, within,
+    addresses, database, host_names, http_url, log_format, origins, parse, public_url, seconds,
+    within,
 };
 use settings::{
-    ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, ALLOWED_HOSTS, BIND_ADDRESS, DATA_DIR,
+    ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, ALLOWED_HOSTS, BIND_ADDRESS, CORS_ALLOWED_ORIGINS, DATA_DIR,
     DATABASE_ACQUIRE_TIMEOUT_SECONDS, DATABASE_MAX_CONNECTIONS, DATABASE_STATEMENT_TIMEOUT_SECONDS,
     DATABASE_URL, HEADER_TIMEOUT_SECONDS, IDEMPOTENCY_KEY_HOURS, LOG, LOG_FORMAT, MAX_BODY_BYTES,
     MAX_CLIENT_CONNECTIONS, MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, PUBLIC_URL,
@@ -44,6 +45,8 @@ pub struct Config {
     pub allowed_hosts: Option<Vec<String>>,
     /// Without a `/` at its end; empty if it is not known.
     pub public_url: String,
+    /// `*` alone for any.
+    pub cors_allowed_origins: Vec<String>,
     pub database_max_connections: u32,
     pub database_acquire_timeout: Duration,
     pub database_statement_timeout: Duration,
@@ -149,6 +152,9 @@ impl Config {
             bind_addresses,
             allowed_hosts,
             public_url: read.optional(&PUBLIC_URL, public_url)?.unwrap_or_default(),
+            cors_allowed_origins: read
+                .optional(&CORS_ALLOWED_ORIGINS, origins)?
+                .unwrap_or_default(),
             database_max_connections: read
                 .required(&DATABASE_MAX_CONNECTIONS, |v| within(v, 1, 1000))?,
             database_acquire_timeout: read.required(&DATABASE_ACQUIRE_TIMEOUT_SECONDS, seconds)?,

@@ -55,6 +55,29 @@ pub(super) fn public_url(value: &str) -> Option<String> {
     (scheme && !url.contains(['?', '#', '@'])).then(|| url.to_owned())
 }
 
+pub(super) fn origins(value: &str) -> Option<Vec<String>> {
+    if value == "*" {
+        return Some(vec![value.to_owned()]);
+    }
+    value
+        .split(',')
+        .map(|origin| self::origin(origin.trim()))
+        .collect()
+}
+
+/// An origin in the one way in which browsers write it, since the two are compared as text.
+fn origin(value: &str) -> Option<String> {
+    let uri: Uri = value.parse().ok()?;
+    let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
+    let default_port = matches!(
+        (scheme, authority.port_u16()),
+        ("http", Some(80)) | ("https", Some(443))
+    );
+    let written = format!("{scheme}://{authority}").to_ascii_lowercase();
+    let is_origin = !authority.host().is_empty() && !value.contains(['@', '*']) && !default_port;
+    (is_origin && value == written).then_some(written)
+}
+
 pub(super) fn log_format(value: &str) -> Option<LogFormat> {
     match value {
         "text" => Some(LogFormat::Text),
@@ -66,6 +89,43 @@ pub(super) fn log_format(value: &str) -> Option<LogFormat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_origin_is_as_browsers_write_it() {
+        let list = |text| origins(text).unwrap_or_default();
+        assert_eq!(list("*"), ["*"]);
+        assert_eq!(
+            list("https://app.example.org, http://localhost:3000,http://[::1]:8080"),
+            [
+                "https://app.example.org",
+                "http://localhost:3000",
+                "http://[::1]:8080"
+            ]
+        );
+        assert_eq!(list("capacitor://localhost"), ["capacitor://localhost"]);
+        for text in [
+            "app.example.org",
+            "//app.example.org",
+            "https://",
+            "https://:8443",
+            "https://app.example.org/",
+            "https://app.example.org/page",
+            "https://app.example.org?",
+            "https://app.example.org#",
+            "https://ann@app.example.org",
+            "https://App.example.org",
+            "HTTPS://app.example.org",
+            "https://app.example.org:443",
+            "http://app.example.org:80",
+            "https://app.exämple.org",
+            "https://*.example.org",
+            "https://app.example.org,*",
+            "https://app.example.org,,",
+            "null",
+        ] {
+            assert_eq!(origins(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn a_public_url_is_one_to_put_paths_behind() {

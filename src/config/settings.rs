@@ -77,6 +77,13 @@ pub(super) const PUBLIC_URL: Setting = setting(
     "Where clients reach the service, for Location, Link and the type of problems. Without it, these \
      begin with /.",
 );
+pub(super) const CORS_ALLOWED_ORIGINS: Setting = setting(
+    "CORS_ALLOWED_ORIGINS",
+    "",
+    "origins as browsers send them such as https://app.example.org, separated by commas, or *",
+    "Origins whose pages may call the service from a browser, or * for any page that someone opens who \
+     reaches the port. Without it, none but its own.",
+);
 pub(super) const DATABASE_MAX_CONNECTIONS: Setting = setting(
     "DATABASE_MAX_CONNECTIONS",
     "10",
@@ -174,6 +181,7 @@ pub const SETTINGS: &[&Setting] = &[
     &ALLOWED_HOSTS,
     &ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS,
     &PUBLIC_URL,
+    &CORS_ALLOWED_ORIGINS,
     &DATABASE_MAX_CONNECTIONS,
     &DATABASE_ACQUIRE_TIMEOUT_SECONDS,
     &DATABASE_STATEMENT_TIMEOUT_SECONDS,

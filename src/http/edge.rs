@@ -4,13 +4,16 @@ use axum::{
     Router,
     middleware::{from_fn, from_fn_with_state},
 };
+use tower::util::option_layer;
 
-use super::layers;
+use super::{cors, layers};
 use crate::values::PublicUrl;
 
 /// What all answers have in common, by the settings.
 #[derive(Debug, Clone, Default)]
 pub struct Edge {
+    /// Origins whose pages may call the service; `*` alone for any.
+    pub allowed_origins: Vec<String>,
     pub public_url: PublicUrl,
 }
 
@@ -18,6 +21,8 @@ impl Edge {
     pub fn around(self, app: Router) -> Router {
         let identify_and_log = from_fn_with_state(self.public_url, layers::identify_and_log);
         app.layer(from_fn(layers::catch_panics))
+            // Around all that refuses and fails: a script must be able to read why.
+            .layer(option_layer(cors::layer(&self.allowed_origins)))
             .layer(identify_and_log)
             .layer(from_fn(layers::protect))
     }

@@ -8,6 +8,7 @@ mod bodies;
 mod by_external_id;
 mod cancellation;
 mod connections;
+mod cors;
 mod dates;
 mod health;
 mod hosts;

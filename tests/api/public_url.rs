@@ -49,6 +49,7 @@ async fn the_targets_of_links_are_absolute_too() {
         let app = Router::new().route("/a", get(async move || [(LINK, links)]));
         let edge = Edge {
             public_url: PublicUrl::new(public_url),
+            ..Edge::default()
         };
         let request = Request::get("/a").body(Body::empty()).expect("a request");
         let answer = edge.around(app).oneshot(request).await.expect("an answer");
