@@ -1,6 +1,10 @@
 //! The OpenAPI document and Swagger UI.
 
-use std::sync::Arc;
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    sync::{Arc, LazyLock},
+};
 
 use axum::{
     Router,
@@ -18,7 +22,7 @@ use utoipa::openapi::{
 use utoipa_swagger_ui::Config;
 
 use crate::{
-    http::extract::Path,
+    http::{compression::Constant, extract::Path},
     problem::{Code, Problem},
 };
 
@@ -92,15 +96,7 @@ fn license() -> License {
 /// Serves the document and the page on it. Every reference is relative, so that they work behind a
 /// proxy that strips a prefix from the path.
 pub(super) fn router<S: Clone + Send + Sync + 'static>(openapi: &OpenApi) -> Router<S> {
-    let document = Bytes::from(serde_json::to_vec(openapi).unwrap_or_default());
-    let config = Arc::new(
-        Config::from("../api-docs/openapi.json")
-            .try_it_out_enabled(true)
-            .display_request_duration(true)
-            // Else the page sends the document to a validator that is on the internet.
-            .validator_url("none"),
-    );
-    let index = config.clone();
+    let document = Constant::new(serde_json::to_vec(openapi).unwrap_or_default().into());
     Router::new()
         .route(
             "/api-docs/openapi.json",
@@ -110,10 +106,10 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(openapi: &OpenApi) -> Rou
             "/swagger-ui",
             get(|| async { (StatusCode::PERMANENT_REDIRECT, [(LOCATION, "swagger-ui/")]) }),
         )
-        .route("/swagger-ui/", get(move || async move { file("index.html", index) }))
+        .route("/swagger-ui/", get(|| async { file("index.html") }))
         .route(
             "/swagger-ui/{*file}",
-            get(move |Path(FilePath { file: name }): Path<FilePath>| async move { file(&name, config) }),
+            get(|Path(FilePath { file: name }): Path<FilePath>| async move { file(&name) }),
         )
 }
 
@@ -122,20 +118,42 @@ struct FilePath {
     file: String,
 }
 
-fn file(name: &str, config: Arc<Config<'static>>) -> Result<Response, Problem> {
-    match utoipa_swagger_ui::serve(name, config) {
-        Ok(Some(file)) => Ok((
-            [
-                (CONTENT_TYPE, file.content_type),
-                (CACHE_CONTROL, "public, max-age=3600".to_owned()),
-            ],
-            file.bytes.into_owned(),
-        )
-            .into_response()),
-        Ok(None) => Err(Code::RouteNotFound.into()),
-        Err(error) => {
-            tracing::error!("Swagger UI's file could not be read: {error}");
-            Err(Code::InternalError.into())
-        }
-    }
+fn file(name: &str) -> Result<Response, Problem> {
+    let (content_type, bytes) = FILES.get(name).ok_or(Code::RouteNotFound)?;
+    let headers = [
+        (CONTENT_TYPE, content_type.as_str()),
+        (CACHE_CONTROL, "public, max-age=3600"),
+    ];
+    Ok((headers, bytes.clone()).into_response())
 }
+
+/// What the page loads. Swagger UI has as much again for pages of others.
+const LOADED: [&str; 8] = [
+    "favicon-16x16.png",
+    "favicon-32x32.png",
+    "index.css",
+    "index.html",
+    "swagger-initializer.js",
+    "swagger-ui-bundle.js",
+    "swagger-ui-standalone-preset.js",
+    "swagger-ui.css",
+];
+
+static FILES: LazyLock<HashMap<&str, (String, Constant)>> = LazyLock::new(|| {
+    let config = Arc::new(
+        Config::from("../api-docs/openapi.json")
+            .try_it_out_enabled(true)
+            .display_request_duration(true)
+            // Else the page sends the document to a validator that is on the internet.
+            .validator_url("none"),
+    );
+    let files = LOADED.iter().filter_map(|name| {
+        let file = utoipa_swagger_ui::serve(name, config.clone()).ok()??;
+        let bytes = match file.bytes {
+            Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+            Cow::Owned(bytes) => bytes.into(),
+        };
+        Some((*name, (file.content_type, Constant::new(bytes))))
+    });
+    files.collect()
+});

@@ -67,6 +67,7 @@ impl Service {
             },
             edge: Edge {
                 allowed_origins: config.cors_allowed_origins.clone(),
+                compression: config.compression,
                 public_url: PublicUrl::new(&config.public_url),
             },
         });

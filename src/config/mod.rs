@@ -22,12 +22,12 @@ use parse::{
     within,
 };
 use settings::{
-    ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, ALLOWED_HOSTS, BIND_ADDRESS, CORS_ALLOWED_ORIGINS, DATA_DIR,
-    DATABASE_ACQUIRE_TIMEOUT_SECONDS, DATABASE_MAX_CONNECTIONS, DATABASE_STATEMENT_TIMEOUT_SECONDS,
-    DATABASE_URL, HEADER_TIMEOUT_SECONDS, IDEMPOTENCY_KEY_HOURS, LOG, LOG_FORMAT, MAX_BODY_BYTES,
-    MAX_CLIENT_CONNECTIONS, MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, PUBLIC_URL,
-    REQUEST_TIMEOUT_SECONDS, REQUIRE_IF_MATCH, SHUTDOWN_DELAY_SECONDS, SHUTDOWN_GRACE_SECONDS,
-    STALL_TIMEOUT_SECONDS,
+    ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, ALLOWED_HOSTS, BIND_ADDRESS, COMPRESSION,
+    CORS_ALLOWED_ORIGINS, DATA_DIR, DATABASE_ACQUIRE_TIMEOUT_SECONDS, DATABASE_MAX_CONNECTIONS,
+    DATABASE_STATEMENT_TIMEOUT_SECONDS, DATABASE_URL, HEADER_TIMEOUT_SECONDS,
+    IDEMPOTENCY_KEY_HOURS, LOG, LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS,
+    MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, PUBLIC_URL, REQUEST_TIMEOUT_SECONDS,
+    REQUIRE_IF_MATCH, SHUTDOWN_DELAY_SECONDS, SHUTDOWN_GRACE_SECONDS, STALL_TIMEOUT_SECONDS,
 };
 pub use settings::{SETTINGS, Setting, env_example, help};
 
@@ -47,6 +47,7 @@ pub struct Config {
     pub public_url: String,
     /// `*` alone for any.
     pub cors_allowed_origins: Vec<String>,
+    pub compression: bool,
     pub database_max_connections: u32,
     pub database_acquire_timeout: Duration,
     pub database_statement_timeout: Duration,
@@ -155,6 +156,7 @@ impl Config {
             cors_allowed_origins: read
                 .optional(&CORS_ALLOWED_ORIGINS, origins)?
                 .unwrap_or_default(),
+            compression: read.required(&COMPRESSION, parse)?,
             database_max_connections: read
                 .required(&DATABASE_MAX_CONNECTIONS, |v| within(v, 1, 1000))?,
             database_acquire_timeout: read.required(&DATABASE_ACQUIRE_TIMEOUT_SECONDS, seconds)?,

@@ -84,6 +84,12 @@ pub(super) const CORS_ALLOWED_ORIGINS: Setting = setting(
     "Origins whose pages may call the service from a browser, or * for any page that someone opens who \
      reaches the port. Without it, none but its own.",
 );
+pub(super) const COMPRESSION: Setting = setting(
+    "COMPRESSION",
+    "true",
+    "true or false",
+    "Compress long answers with gzip for clients that accept it.",
+);
 pub(super) const DATABASE_MAX_CONNECTIONS: Setting = setting(
     "DATABASE_MAX_CONNECTIONS",
     "10",
@@ -182,6 +188,7 @@ pub const SETTINGS: &[&Setting] = &[
     &ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS,
     &PUBLIC_URL,
     &CORS_ALLOWED_ORIGINS,
+    &COMPRESSION,
     &DATABASE_MAX_CONNECTIONS,
     &DATABASE_ACQUIRE_TIMEOUT_SECONDS,
     &DATABASE_STATEMENT_TIMEOUT_SECONDS,

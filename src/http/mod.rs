@@ -12,6 +12,7 @@
 //! - [`cursor`]: opaque positions in a list
 //! - [`page`]: a page of a list
 //! - [`negotiate`]: the form of an answer, chosen by `Accept`
+//! - [`compression`]: answers in gzip
 //! - [`cors`]: what pages of other origins may do
 //! - [`body`]: the body of a request, read whole and within bounds
 //! - [`host`]: the names by which the service may be called
@@ -23,6 +24,7 @@
 
 pub mod answer;
 pub mod body;
+pub mod compression;
 pub mod conditional;
 pub mod cors;
 pub mod cursor;

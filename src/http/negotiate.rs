@@ -1,6 +1,9 @@
-//! The form of an answer, chosen by `Accept` (RFC 9110, section 12.5.1).
+//! The form of an answer, chosen by `Accept`, and its encoding, by `Accept-Encoding` (RFC 9110,
+//! section 12.5).
 
-use axum::http::{HeaderMap, header};
+use std::collections::HashMap;
+
+use axum::http::{HeaderMap, HeaderName, header};
 
 /// Chooses the offer that the client likes best; the first of those that it likes alike, and none
 /// if it accepts none. Without `Accept`, the first.
@@ -9,11 +12,7 @@ use axum::http::{HeaderMap, header};
 /// read is passed over, since a client that sends one is better served than refused.
 #[must_use]
 pub fn choose<'a>(headers: &HeaderMap, offers: &[&'a str]) -> Option<&'a str> {
-    let ranges: Vec<Range> = headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
+    let ranges: Vec<Range> = list(headers, &header::ACCEPT)
         .filter_map(Range::parse)
         .collect();
     if ranges.is_empty() {
@@ -49,14 +48,10 @@ impl Range {
         let mut parts = text.split(';');
         let (kind, subtype) = parts.next()?.trim().split_once('/')?;
         // Parameters before `q` are of the media type, and none of the offers has any.
-        let quality = parts
-            .filter_map(|part| part.split_once('='))
-            .find(|(name, _)| name.trim().eq_ignore_ascii_case("q"))
-            .map_or(Some(1000), |(_, value)| thousandths(value.trim()))?;
         Some(Self {
             kind: kind.to_ascii_lowercase(),
             subtype: subtype.trim().to_ascii_lowercase(),
-            quality,
+            quality: weight(parts)?,
         })
     }
 
@@ -74,6 +69,40 @@ impl Range {
     fn specificity(&self) -> u8 {
         u8::from(self.kind != "*") + u8::from(self.subtype != "*")
     }
+}
+
+/// Whether the client would rather have an answer in gzip than as it is. Without `Accept-Encoding`
+/// it would not: most who send none cannot decode.
+#[must_use]
+pub fn prefers_gzip(headers: &HeaderMap) -> bool {
+    let codings = list(headers, &header::ACCEPT_ENCODING).filter_map(|text| {
+        let mut parts = text.split(';');
+        let name = parts.next()?.trim().to_ascii_lowercase();
+        Some((name, weight(parts)?))
+    });
+    let weights: HashMap<_, _> = codings.collect();
+    let gzip = ["gzip", "x-gzip", "*"]
+        .iter()
+        .find_map(|name| weights.get(*name));
+    // As it is, it is always acceptable, and liked least unless it is named.
+    gzip.copied() > Some(0) && gzip >= weights.get("identity")
+}
+
+/// The members of a field that is a list, which may stand in several lines.
+fn list<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+    headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+}
+
+/// The weight among the parameters of a member, in thousandths; that of one that has none is 1.
+fn weight<'a>(parameters: impl Iterator<Item = &'a str>) -> Option<u16> {
+    parameters
+        .filter_map(|part| part.split_once('='))
+        .find(|(name, _)| name.trim().eq_ignore_ascii_case("q"))
+        .map_or(Some(1000), |(_, value)| thousandths(value.trim()))
 }
 
 /// A weight (RFC 9110, section 12.4.2): 0 to 1 with at most three decimals.
@@ -129,6 +158,37 @@ mod tests {
             (&["*/*;q=0"], None),
         ] {
             assert_eq!(chosen(accept), expected, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn gzip_is_for_those_who_would_rather_have_it() {
+        for (accepted, expected) in [
+            (&["gzip"][..], true),
+            (&["gzip, deflate, br, zstd"], true),
+            (&["br", "GZIP"], true),
+            (&["x-gzip"], true),
+            (&["*"], true),
+            (&["gzip;q=0.5"], true),
+            (&["gzip ; Q=0.001"], true),
+            (&["gzip;q=0.5, identity;q=0.5"], true),
+            (&["identity;q=0, *"], true),
+            (&[], false),
+            (&[""], false),
+            (&["br"], false),
+            (&["identity"], false),
+            (&["gzip;q=0"], false),
+            (&["gzip;q=0, *"], false),
+            (&["*;q=0"], false),
+            (&["gzip;q=0.5, identity"], false),
+            (&["gzip;q=2"], false),
+            (&["gzipped"], false),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in accepted {
+                headers.append(header::ACCEPT_ENCODING, HeaderValue::from_static(value));
+            }
+            assert_eq!(prefers_gzip(&headers), expected, "{accepted:?}");
         }
     }
 

@@ -98,6 +98,30 @@ async fn a_path_that_is_not_there_is_a_problem() {
 }
 
 #[tokio::test]
+async fn swagger_ui_finds_everything_that_it_loads() {
+    let app = App::start().await;
+    let page = app.get("/swagger-ui/").await.expect(200).text;
+    let loaded = page.split([' ', '\n']).filter_map(|text| {
+        let reference = text
+            .strip_prefix("src=\"")
+            .or_else(|| text.strip_prefix("href=\""));
+        reference?.split('"').next()
+    });
+    let mut count = 0;
+    for file in loaded {
+        let path = format!("/swagger-ui/{}", file.trim_start_matches("./"));
+        let (status, ..) = app
+            .request(Method::GET, &path)
+            .exchange()
+            .await
+            .expect("an answer");
+        assert_eq!(status, 200, "{path}");
+        count += 1;
+    }
+    assert_eq!(count, 7, "{page}");
+}
+
+#[tokio::test]
 async fn a_method_that_is_not_there_is_answered_with_those_that_are() {
     let app = App::start().await;
     let ann = Subject::create(&app).await;

@@ -26,6 +26,7 @@ fn a_bad_value_stops_the_start_in_one_line() {
         ("REQUIRE_IF_MATCH", "always"),
         ("PUBLIC_URL", "api.example.org"),
         ("CORS_ALLOWED_ORIGINS", "https://app.example.org/"),
+        ("COMPRESSION", "gzip"),
         ("SHUTDOWN_GRACE_SECONDS", "forever"),
         ("LOG", "level=loud"),
         ("LOG_FORMAT", "xml"),
