@@ -1,13 +1,12 @@
 //! The catalogue of problems, where the `type` of every problem document leads.
+//!
+//! - `page`: the catalogue as pages for people
 
-use std::fmt::Write;
+mod page;
 
 use axum::{
     Extension,
-    http::{
-        HeaderMap, HeaderValue,
-        header::{CONTENT_TYPE, VARY},
-    },
+    http::{HeaderMap, HeaderValue, header::VARY},
     response::{IntoResponse, Response},
 };
 use serde::{Deserialize, Serialize};
@@ -88,7 +87,8 @@ refusals!(NotFound: RouteNotFound);
 
 /// List every kind of problem
 ///
-/// As JSON, or as a page for people where `Accept` prefers `text/html`.
+/// As JSON, or as a page for people where `Accept` prefers `text/html`. One that allows neither is
+/// answered with JSON.
 #[utoipa::path(
     get, path = "/problems", operation_id = "list_problems", tag = "problems",
     responses((status = 200, description = "The catalogue",
@@ -100,16 +100,16 @@ async fn list(Extension(public_url): Extension<PublicUrl>, headers: HeaderMap) -
         .map(|code| ProblemType::new(*code, &public_url));
     let data: Vec<_> = kinds.collect();
     if wants_page(&headers) {
-        page("Problems", &data)
+        vary(page::list(data))
     } else {
-        json(Catalogue { data })
+        vary(Json(Catalogue { data }).into_response())
     }
 }
 
 /// Read one kind of problem
 ///
 /// The `type` of a problem document leads here. As JSON, or as a page for people where `Accept`
-/// prefers `text/html`.
+/// prefers `text/html`. One that allows neither is answered with JSON.
 #[utoipa::path(
     get, path = "/problems/{code}", operation_id = "read_problem", tag = "problems",
     params(ProblemPath),
@@ -130,37 +130,16 @@ async fn read(
         .find(|known| known.as_str() == code);
     let kind = ProblemType::new(code.ok_or(Code::RouteNotFound)?, &public_url);
     Ok(if wants_page(&headers) {
-        page(kind.code, std::slice::from_ref(&kind))
+        vary(page::read(&kind))
     } else {
-        json(kind)
+        vary(Json(kind).into_response())
     })
 }
 
+/// Not 406 where neither form is acceptable: whoever comes for what a refusal means is not helped by
+/// another one.
 fn wants_page(headers: &HeaderMap) -> bool {
     negotiate::choose(headers, &FORMS) == Some("text/html")
-}
-
-fn json(body: impl Serialize) -> Response {
-    vary(Json(body).into_response())
-}
-
-/// A page of constants of this program: nothing in it comes from a caller, so nothing is escaped.
-fn page(title: &str, kinds: &[ProblemType]) -> Response {
-    let mut html = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
-         <style>:root {{ color-scheme: light dark; font: 1rem/1.5 system-ui }} \
-         body {{ max-width: 45rem; margin: 2rem auto; padding: 0 1rem }}</style>\n"
-    );
-    for kind in kinds {
-        writeln!(
-            html,
-            "<h2 id=\"{0}\"><code>{0}</code></h2>\n<p><strong>{1}</strong> (HTTP status {2})</p>\n<p>{3}</p>",
-            kind.code, kind.title, kind.status, kind.advice
-        )
-        .ok();
-    }
-    vary(([(CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
 }
 
 fn vary(mut response: Response) -> Response {
