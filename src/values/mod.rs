@@ -8,11 +8,13 @@
 //! - `text`: text of bounded length, text of one line, a list of tags
 //! - `json_object`: a bounded JSON object that comes back equal
 //! - `date`: a day of the calendar, an instant
+//! - `fold`: the form in which text is sorted and searched
 //! - `public_url`: the URL under which clients reach the service
 //! - [`strict`]: forms of an input that serde's own decoders would take besides the documented one
 
 mod date;
 mod email_address;
+mod fold;
 mod json_object;
 mod plain_json;
 mod public_url;
@@ -21,6 +23,7 @@ mod text;
 
 pub use date::{Date, Timestamp};
 pub use email_address::EmailAddress;
+pub use fold::fold;
 pub use json_object::JsonObject;
 pub use plain_json::PlainJson;
 pub use public_url::PublicUrl;
