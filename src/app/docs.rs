@@ -33,8 +33,10 @@ The register of your members and the ledger of the mail you send them.
 one, a path that is not listed here is 404 `route_not_found`, a method that is not listed is 405 \
 `method_not_allowed`.
 - Times are RFC 3339 in UTC with microseconds, dates are `YYYY-MM-DD`.
-- Lists are newest first; `next_cursor` of a page, given as `cursor` with the same filters, leads to \
-the next.
+- Lists are newest first unless `sort` says otherwise. `next_cursor` and `prev_cursor` of a page, given \
+as `cursor` with the same filters and `sort`, lead to the pages beside it, and so do the links in `Link` \
+(RFC 8288); no row is met twice or left out, whatever is added or deleted meanwhile. Near the \
+beginning of a list, `page` and `size` number the pages instead. `count` adds a total.
 - `ETag` is the `version` of a resource in quotes. With `If-Match` a write is done only to that version, \
 and is 412 `precondition_failed` otherwise; a proxy that makes the tag weak (`W/`) makes it useless for that \
 (RFC 9110, section 13.1.1). With `If-None-Match` a read is 304 where nothing has changed.

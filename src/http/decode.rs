@@ -247,41 +247,72 @@ impl Shape {
     }
 }
 
+/// The parameters of a request, each given as text, and what is wrong with them.
+#[derive(Debug)]
+pub struct Parameters {
+    values: Value,
+    errors: Vec<FieldError>,
+}
+
+impl Parameters {
+    /// Takes each parameter once; `errors` are known already.
+    #[must_use]
+    pub fn new(
+        pairs: impl IntoIterator<Item = (String, String)>,
+        mut errors: Vec<FieldError>,
+    ) -> Self {
+        let mut values = Map::new();
+        for (name, value) in pairs {
+            if values.contains_key(&name) {
+                let detail = "This parameter may be given once.";
+                errors.push(FieldError::at_parameter(name, "repeated", detail));
+                continue;
+            }
+            values.insert(name, Value::String(value));
+        }
+        Self {
+            values: Value::Object(values),
+            errors,
+        }
+    }
+
+    /// Reads those that a `T` has; none if one is wrong, of these or of others.
+    pub fn read<T: DeserializeOwned>(&mut self) -> Option<T> {
+        if let Ok(value) = T::deserialize(&self.values) {
+            return self.errors.is_empty().then_some(value);
+        }
+        // Each is tried alone. An error that lies in no parameter says that another is missing.
+        for (name, value) in self.values.as_object().into_iter().flatten() {
+            let alone = Value::Object(Map::from_iter([(name.clone(), value.clone())]));
+            if let Err(error) = serde_path_to_error::deserialize::<_, T>(alone)
+                && error.path().iter().next().is_some()
+            {
+                let (code, detail) = code_and_detail(error.inner());
+                self.errors
+                    .push(FieldError::at_parameter(name, code, detail));
+            }
+        }
+        None
+    }
+
+    /// [`Code::InvalidParameter`] with every parameter that is repeated or was found wrong.
+    #[must_use]
+    pub fn refused(mut self) -> Problem {
+        self.errors.truncate(MAX_ERRORS);
+        Problem::from(Code::InvalidParameter).with_errors(self.errors)
+    }
+}
+
 /// Reads parameters that were given as text; `errors` are known already.
 ///
 /// # Errors
 /// [`Code::InvalidParameter`] with these errors and every parameter that is repeated or wrong.
 pub fn parameters<T: DeserializeOwned>(
     pairs: impl IntoIterator<Item = (String, String)>,
-    mut errors: Vec<FieldError>,
+    errors: Vec<FieldError>,
 ) -> Result<T, Problem> {
-    let mut parameters = Map::new();
-    for (name, value) in pairs {
-        if parameters.contains_key(&name) {
-            let detail = "This parameter may be given once.";
-            errors.push(FieldError::at_parameter(name, "repeated", detail));
-            continue;
-        }
-        parameters.insert(name, Value::String(value));
-    }
-    let parameters = Value::Object(parameters);
-    if errors.is_empty()
-        && let Ok(value) = T::deserialize(&parameters)
-    {
-        return Ok(value);
-    }
-    // Each is tried alone. An error that lies in no parameter says that another is missing.
-    for (name, value) in parameters.as_object().into_iter().flatten() {
-        let alone = Value::Object(Map::from_iter([(name.clone(), value.clone())]));
-        if let Err(error) = serde_path_to_error::deserialize::<_, T>(alone)
-            && error.path().iter().next().is_some()
-        {
-            let (code, detail) = code_and_detail(error.inner());
-            errors.push(FieldError::at_parameter(name, code, detail));
-        }
-    }
-    errors.truncate(MAX_ERRORS);
-    Err(Problem::from(Code::InvalidParameter).with_errors(errors))
+    let mut parameters = Parameters::new(pairs, errors);
+    parameters.read().ok_or_else(|| parameters.refused())
 }
 
 /// Says of an unknown name what is known, and which of it is near.

@@ -13,7 +13,10 @@ use percent_encoding::percent_decode_str;
 use serde::{Serialize, de::DeserializeOwned};
 use utoipa::PartialSchema;
 
-use super::{cursor::Scope, decode, unknown_parameters::Unknown};
+use super::{
+    decode::{self, Parameters},
+    unknown_parameters::Unknown,
+};
 use crate::problem::{Code, FieldError, Problem};
 
 /// A JSON body, of a request and of an answer.
@@ -60,13 +63,9 @@ pub(super) async fn whole_body(request: Request) -> Result<Bytes, Problem> {
     Ok(body.map_err(|_| Code::MalformedJson)?.to_bytes())
 }
 
-/// The query's parameters, and the list that they select.
+/// The parameters in the query.
 #[derive(Debug)]
-pub struct Query<T> {
-    pub parameters: T,
-    /// What a cursor of this list is bound to.
-    pub scope: Scope,
-}
+pub struct Query<T>(pub T);
 
 impl<T, S> FromRequestParts<S> for Query<T>
 where
@@ -76,14 +75,21 @@ where
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        let pairs = query_pairs(parts.uri.query().unwrap_or_default())?;
-        let unknown = parts.extensions.remove::<Unknown>();
-        let unknown = unknown.map_or_else(Vec::new, |Unknown(errors)| errors);
-        Ok(Self {
-            scope: Scope::new(parts.uri.path(), &pairs),
-            parameters: decode::parameters(pairs, unknown)?,
-        })
+        let (_, mut parameters) = query_parameters(parts)?;
+        let read = parameters.read();
+        read.map(Self).ok_or_else(|| parameters.refused())
     }
+}
+
+/// The query's parameters in their order, and ready to be read.
+pub(super) fn query_parameters(
+    parts: &mut Parts,
+) -> Result<(Vec<(String, String)>, Parameters), Problem> {
+    let pairs = query_pairs(parts.uri.query().unwrap_or_default())?;
+    let unknown = parts.extensions.remove::<Unknown>();
+    let unknown = unknown.map_or_else(Vec::new, |Unknown(errors)| errors);
+    let parameters = Parameters::new(pairs.clone(), unknown);
+    Ok((pairs, parameters))
 }
 
 /// Splits a query (`application/x-www-form-urlencoded`), and refuses what is not percent-encoded

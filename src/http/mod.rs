@@ -9,8 +9,7 @@
 //! - [`prefer`]: answers without the representation
 //! - [`idempotency`]: writes that are done once for each key
 //! - [`document`]: what parameters in the header add to the document
-//! - [`cursor`]: opaque positions in a list
-//! - [`page`]: a page of a list
+//! - [`list`]: lists: their order, their pages, and the links between these
 //! - [`negotiate`]: the form of an answer, chosen by `Accept`
 //! - [`compression`]: answers in gzip
 //! - [`cors`]: what pages of other origins may do
@@ -27,7 +26,6 @@ pub mod body;
 pub mod compression;
 pub mod conditional;
 pub mod cors;
-pub mod cursor;
 pub mod decode;
 pub mod document;
 pub mod edge;
@@ -36,9 +34,9 @@ pub mod extract;
 pub mod host;
 pub mod idempotency;
 pub mod layers;
+pub mod list;
 pub mod merge_patch;
 pub mod negotiate;
-pub mod page;
 pub mod prefer;
 pub mod server;
 mod stall;

@@ -7,7 +7,7 @@ use sqlx::PgPool;
 
 use super::{
     model::{
-        ListMailRecords, MailRecord, MailRecordInput, MailRecordPatch, MailRecordPath,
+        MailRecord, MailRecordFilter, MailRecordInput, MailRecordPatch, MailRecordPath,
         MailRecordReplacement, MailRecordsPath,
     },
     queries::{self, Added},
@@ -16,10 +16,10 @@ use crate::{
     http::{
         answer::{Created, Entity},
         conditional::Preconditions,
-        extract::{Json, Path, Query},
+        extract::{Json, Path},
         idempotency::{IdempotencyKey, Once},
+        list::{List, PageAnswer, Paging, order::Sorting, page::Page},
         merge_patch::MergePatch,
-        page::Page,
         prefer::Return,
     },
     problem::{Code, Problem},
@@ -69,54 +69,48 @@ pub(super) async fn create(
     .await
 }
 
-/// List a member's mail records, newest first
+/// List a member's mail records, newest first unless sorted
 ///
 /// Filters narrow the list together. A member without mail has an empty list; only an unknown
 /// member is not found.
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}/mail-records",
     operation_id = "list_mail_records_of_member", tag = "mail-records",
-    params(MailRecordsPath, ListMailRecords),
-    responses((status = 200, description = "A page of mail records", body = Page<MailRecord>), NoMember)
+    params(MailRecordsPath, MailRecordFilter, Sorting<MailRecord>, Paging),
+    responses(
+        (status = 200, description = "A page of mail records", body = Page<MailRecord>,
+            headers(("Link" = String, description = "Paths of the `next`, `prev` and `first` page (RFC 8288)"))),
+        NoMember,
+    )
 )]
 pub(super) async fn list_of_member(
     State(pool): State<PgPool>,
     Path(MailRecordsPath { member_id }): Path<MailRecordsPath>,
-    Query {
-        parameters: filter,
-        scope,
-    }: Query<ListMailRecords>,
-) -> Result<Json<Page<MailRecord>>, Problem> {
-    let after = scope.position(filter.cursor.as_ref())?;
-    let rows = queries::list_of_member(&pool, member_id, &filter, after)
+    List { filter, view }: List<MailRecordFilter, MailRecord>,
+) -> Result<PageAnswer<MailRecord>, Problem> {
+    let rows = queries::list_of_member(&pool, member_id, &filter, &view)
         .await?
         .ok_or(Code::MemberNotFound)?;
-    Ok(Json(Page::new(rows, filter.limit, &scope, |record| {
-        record.id
-    })))
+    Ok(view.page(rows))
 }
 
-/// List the mail records of all members, newest first
+/// List the mail records of all members, newest first unless sorted
 ///
 /// Filters narrow the list together. With `recipient` it answers what was sent to an address,
 /// whoever has it today.
 #[utoipa::path(
     get, path = "/api/v1/mail-records", operation_id = "list_mail_records", tag = "mail-records",
-    params(ListMailRecords),
-    responses((status = 200, description = "A page of mail records", body = Page<MailRecord>))
+    params(MailRecordFilter, Sorting<MailRecord>, Paging),
+    responses(
+        (status = 200, description = "A page of mail records", body = Page<MailRecord>,
+            headers(("Link" = String, description = "Paths of the `next`, `prev` and `first` page (RFC 8288)"))),
+    )
 )]
 pub(super) async fn list_all(
     State(pool): State<PgPool>,
-    Query {
-        parameters: filter,
-        scope,
-    }: Query<ListMailRecords>,
-) -> Result<Json<Page<MailRecord>>, Problem> {
-    let after = scope.position(filter.cursor.as_ref())?;
-    let rows = queries::list_all(&pool, &filter, after).await?;
-    Ok(Json(Page::new(rows, filter.limit, &scope, |record| {
-        record.id
-    })))
+    List { filter, view }: List<MailRecordFilter, MailRecord>,
+) -> Result<PageAnswer<MailRecord>, Problem> {
+    Ok(view.page(queries::list_all(&pool, &filter, &view).await?))
 }
 
 /// Read a mail record

@@ -6,7 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::{
-    http::{conditional::Versioned, cursor::Cursor, page::Limit},
+    http::conditional::Versioned,
     patch_schema,
     values::{EmailAddress, JsonObject, Line, Tags, Text, Timestamp, strict},
 };
@@ -267,7 +267,7 @@ impl Versioned for MailRecord {
 /// Which mail records a list shows.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct ListMailRecords {
+pub struct MailRecordFilter {
     /// Mail records with this status.
     #[serde(default)]
     pub status: Option<MailStatus>,
@@ -284,13 +284,6 @@ pub struct ListMailRecords {
     /// Mail records created before this time.
     #[serde(default)]
     pub created_to: Option<Timestamp>,
-    /// Rows on a page.
-    #[serde(default)]
-    #[param(inline)]
-    pub limit: Limit<50, 500>,
-    /// `next_cursor` of the page before, with the same filters.
-    #[serde(default)]
-    pub cursor: Option<Cursor>,
 }
 
 /// Names one member's mail records.

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{
     model::{
-        EmailPath, ListMembers, Member, MemberInput, MemberPatch, MemberPath,
+        EmailPath, Member, MemberFilter, MemberInput, MemberPatch, MemberPath,
         MemberWithMailRecords, NewestMailRecords,
     },
     queries,
@@ -15,8 +15,8 @@ use crate::{
         conditional::{Guard, Preconditions},
         extract::{Json, Path, Query},
         idempotency::{IdempotencyKey, Once},
+        list::{List, PageAnswer, Paging, order::Sorting, page::Page},
         merge_patch::MergePatch,
-        page::Page,
         prefer::Return,
     },
     mail_records,
@@ -61,27 +61,24 @@ pub(super) fn created(member: Member) -> Created<Member> {
     }
 }
 
-/// List members, newest first
+/// List members, newest first unless sorted
 ///
 /// Filters narrow the list together. Follow `next_cursor` from page to page: no member is shown
-/// twice or left out, whatever is added meanwhile.
+/// twice or left out, whatever is added or deleted meanwhile. Names are sorted without regard to
+/// case and accents; members whose date of birth is not known count as born last.
 #[utoipa::path(
     get, path = "/api/v1/members", operation_id = "list_members", tag = "members",
-    params(ListMembers),
-    responses((status = 200, description = "A page of members", body = Page<Member>))
+    params(MemberFilter, Sorting<Member>, Paging),
+    responses(
+        (status = 200, description = "A page of members", body = Page<Member>,
+            headers(("Link" = String, description = "Paths of the `next`, `prev` and `first` page (RFC 8288)"))),
+    )
 )]
 pub(super) async fn list(
     State(pool): State<PgPool>,
-    Query {
-        parameters: filter,
-        scope,
-    }: Query<ListMembers>,
-) -> Result<Json<Page<Member>>, Problem> {
-    let after = scope.position(filter.cursor.as_ref())?;
-    let rows = queries::list(&pool, &filter, after).await?;
-    Ok(Json(Page::new(rows, filter.limit, &scope, |member| {
-        member.id
-    })))
+    List { filter, view }: List<MemberFilter, Member>,
+) -> Result<PageAnswer<Member>, Problem> {
+    Ok(view.page(queries::list(&pool, &filter, &view).await?))
 }
 
 /// Read a member
@@ -224,10 +221,7 @@ async fn unmet(pool: &PgPool, member_id: Uuid, preconditions: &Preconditions) ->
 pub(super) async fn read_with_mail_records(
     State(pool): State<PgPool>,
     Path(MemberPath { member_id }): Path<MemberPath>,
-    Query {
-        parameters: NewestMailRecords { limit },
-        ..
-    }: Query<NewestMailRecords>,
+    Query(NewestMailRecords { limit }): Query<NewestMailRecords>,
 ) -> Result<Json<MemberWithMailRecords>, Problem> {
     let (member, mail_records) = tokio::try_join!(
         queries::get(&pool, member_id),

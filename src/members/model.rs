@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::{
-    http::{conditional::Versioned, cursor::Cursor, page::Limit},
+    http::{conditional::Versioned, list::page::Limit},
     mail_records::model::MailRecord,
     patch_schema,
     values::{Date, EmailAddress, JsonObject, Line, Tags, Timestamp, strict},
@@ -140,7 +140,7 @@ impl Versioned for Member {
 /// Which members a list shows.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct ListMembers {
+pub struct MemberFilter {
     /// Members with this status.
     #[serde(default)]
     pub status: Option<MemberStatus>,
@@ -160,13 +160,6 @@ pub struct ListMembers {
     /// Members with this tag.
     #[serde(default)]
     pub tag: Option<Line<1, 100>>,
-    /// Rows on a page.
-    #[serde(default)]
-    #[param(inline)]
-    pub limit: Limit<50, 500>,
-    /// `next_cursor` of the page before, with the same filters.
-    #[serde(default)]
-    pub cursor: Option<Cursor>,
 }
 
 /// A member together with the newest mail.

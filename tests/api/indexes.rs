@@ -4,7 +4,8 @@ use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::kit::{
     App, Settings,
-    document::{Operation, Subject, api_operations},
+    document::Subject,
+    lists::{List, lists},
 };
 
 const ROWS: i64 = 5_000;
@@ -155,30 +156,10 @@ async fn assert_reads_by_index(
     assert!(rows <= bound, "{path} reads {rows} rows of {ROWS}");
 }
 
-fn lists() -> Vec<(Operation, &'static str)> {
-    let mut lists = Vec::new();
-    for operation in api_operations() {
-        if operation
-            .parameters("query")
-            .iter()
-            .any(|name| name == "cursor")
-        {
-            let table = if operation.path.ends_with("/members") {
-                "members"
-            } else {
-                "mail_records"
-            };
-            lists.push((operation, table));
-        }
-    }
-    assert_eq!(lists.len(), 3);
-    lists
-}
-
 /// The paths of a list with each of the filters on its table.
-fn filtered(operation: &Operation, table: &str, filters: &[(&str, &str)]) -> Vec<String> {
-    let path = operation.path_on(&subject());
-    let of_table = filters.iter().filter(|(of, _)| *of == table);
+fn filtered(list: &List, filters: &[(&str, &str)]) -> Vec<String> {
+    let path = list.path_on(&subject());
+    let of_table = filters.iter().filter(|(of, _)| *of == list.table);
     let paths: Vec<_> = of_table
         .map(|(_, filter)| format!("{path}?limit={PAGE}&{filter}"))
         .collect();
@@ -188,8 +169,8 @@ fn filtered(operation: &Operation, table: &str, filters: &[(&str, &str)]) -> Vec
 
 /// How much a filter that few rows meet may read. The list of one member has an index for none of its
 /// filters: all mail of the member is what it may cost.
-fn bound(operation: &Operation) -> i64 {
-    if operation.parameters("path").is_empty() {
+fn bound(list: &List) -> i64 {
+    if list.operation.parameters("path").is_empty() {
         PAGE_BOUND
     } else {
         MUCH
@@ -212,17 +193,17 @@ fn subject() -> Subject {
 async fn every_filter_has_an_index() {
     let app = start().await;
     let mut sql = app.sql().await;
-    for (operation, table) in lists() {
-        for name in operation.parameters("query") {
-            if ["limit", "cursor"].contains(&name.as_str()) {
+    for list in lists() {
+        for name in list.operation.parameters("query") {
+            if ["sort", "limit", "cursor", "page", "size", "count"].contains(&name.as_str()) {
                 continue;
             }
             let (_, filter) = FILTERS
                 .iter()
-                .find(|(of, filter)| *of == table && filter.starts_with(&format!("{name}=")))
-                .unwrap_or_else(|| panic!("{}: no value for {name}", operation.name()));
-            let path = format!("{}?limit={PAGE}&{filter}", operation.path_on(&subject()));
-            assert_reads_by_index(&app, &mut sql, table, &path, bound(&operation)).await;
+                .find(|(of, filter)| *of == list.table && filter.starts_with(&format!("{name}=")))
+                .unwrap_or_else(|| panic!("{}: no value for {name}", list.operation.name()));
+            let path = format!("{}?limit={PAGE}&{filter}", list.path_on(&subject()));
+            assert_reads_by_index(&app, &mut sql, list.table, &path, bound(&list)).await;
         }
     }
 }
@@ -231,13 +212,36 @@ async fn every_filter_has_an_index() {
 async fn every_page_of_a_list_reads_no_more_than_itself() {
     let app = start().await;
     let mut sql = app.sql().await;
-    for (operation, table) in lists() {
-        let path = format!("{}?limit={PAGE}", operation.path_on(&subject()));
-        assert_reads_by_index(&app, &mut sql, table, &path, PAGE_BOUND).await;
-        let page = app.get(&path).await.expect(200);
-        let cursor = page.body["page"]["next_cursor"].as_str().expect("a cursor");
-        let next = format!("{path}&cursor={cursor}");
-        assert_reads_by_index(&app, &mut sql, table, &next, PAGE_BOUND).await;
+    for list in lists() {
+        for order in list.orders() {
+            let path = format!("{}?{order}limit={PAGE}", list.path_on(&subject()));
+            assert_reads_by_index(&app, &mut sql, list.table, &path, PAGE_BOUND).await;
+            let mut next = path.clone();
+            for way in ["next_cursor", "next_cursor", "prev_cursor"] {
+                let page = app.get(&next).await.expect(200);
+                let cursor = page.body["page"][way].as_str().expect("a cursor");
+                next = format!("{path}&cursor={cursor}");
+                assert_reads_by_index(&app, &mut sql, list.table, &next, PAGE_BOUND).await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_order_makes_no_filter_dearer() {
+    let app = start().await;
+    let mut sql = app.sql().await;
+    for list in lists() {
+        for order in list.orders() {
+            for path in filtered(&list, &FILTERS) {
+                let path = format!("{path}&{order}");
+                assert_reads_by_index(&app, &mut sql, list.table, &path, bound(&list)).await;
+            }
+            for path in filtered(&list, &COMMON) {
+                let path = format!("{path}&{order}");
+                assert_reads_by_index(&app, &mut sql, list.table, &path, MUCH).await;
+            }
+        }
     }
 }
 
@@ -245,9 +249,9 @@ async fn every_page_of_a_list_reads_no_more_than_itself() {
 async fn a_filter_that_most_rows_meet_reads_no_more_than_a_page() {
     let app = start().await;
     let mut sql = app.sql().await;
-    for (operation, table) in lists() {
-        for path in filtered(&operation, table, &COMMON) {
-            assert_reads_by_index(&app, &mut sql, table, &path, PAGE_BOUND).await;
+    for list in lists() {
+        for path in filtered(&list, &COMMON) {
+            assert_reads_by_index(&app, &mut sql, list.table, &path, PAGE_BOUND).await;
         }
     }
 }
@@ -256,9 +260,9 @@ async fn a_filter_that_most_rows_meet_reads_no_more_than_a_page() {
 async fn two_filters_read_no_more_than_the_one_that_few_rows_meet() {
     let app = start().await;
     let mut sql = app.sql().await;
-    for (operation, table) in lists() {
-        for path in filtered(&operation, table, &COMBINED) {
-            assert_reads_by_index(&app, &mut sql, table, &path, bound(&operation)).await;
+    for list in lists() {
+        for path in filtered(&list, &COMBINED) {
+            assert_reads_by_index(&app, &mut sql, list.table, &path, bound(&list)).await;
         }
     }
 }

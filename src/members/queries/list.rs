@@ -1,58 +1,59 @@
 //! The list of members, put together at run time from the filters that are given.
 
-use sqlx::{PgExecutor, Postgres, QueryBuilder};
-use uuid::Uuid;
+use sqlx::{PgPool, Postgres, QueryBuilder};
 
-use crate::members::model::{ListMembers, Member};
+use crate::{
+    http::list::{Listed, Selection, View, order::SortKey, window::Rows},
+    members::model::{Member, MemberFilter},
+};
 
-pub(in crate::members) async fn list(
-    executor: impl PgExecutor<'_>,
-    filter: &ListMembers,
-    after: Option<Uuid>,
-) -> sqlx::Result<Vec<Member>> {
-    list_query(filter, after)
-        .build_query_as()
-        .fetch_all(executor)
-        .await
+impl Listed for Member {
+    const COLUMNS: &'static str = "m.id, m.external_id, m.email, m.name, m.birth, m.joined, m.status, \
+                                   m.tags, m.attributes, m.created_at, m.updated_at, m.version";
+    const TABLE: &'static str = "members m";
+    const ID: &'static str = "m.id";
+    const SORT_KEYS: &'static [SortKey] = &[
+        SortKey::text("name", "m.name_folded"),
+        SortKey::date("joined", "m.joined"),
+        SortKey::date("birth", "coalesce(m.birth, 'infinity')"),
+        SortKey::timestamp("created_at", "m.created_at"),
+    ];
 }
 
-/// By name and not by `*`: a column that a later version adds must not change what a statement,
-/// once prepared, answers.
-const COLUMNS: &str = "id, external_id, email, name, birth, joined, status, tags, attributes, created_at, \
-                       updated_at, version";
+impl Selection for MemberFilter {
+    fn push_filters(&self, query: &mut QueryBuilder<Postgres>) {
+        if let Some(status) = self.status {
+            query.push(" AND m.status = ").push_bind(status);
+        }
+        if let Some(email) = &self.email {
+            query
+                .push(" AND m.email_folded = ")
+                .push_bind(email.folded());
+        }
+        if let Some(external_id) = &self.external_id {
+            query
+                .push(" AND m.external_id = ")
+                .push_bind(external_id.clone());
+        }
+        if let Some(from) = self.joined_from {
+            query.push(" AND m.joined >= ").push_bind(from);
+        }
+        if let Some(to) = self.joined_to {
+            query.push(" AND m.joined < ").push_bind(to);
+        }
+        if let Some(tag) = &self.tag {
+            query
+                .push(" AND m.tags @> ARRAY[")
+                .push_bind(tag.clone())
+                .push("]");
+        }
+    }
+}
 
-/// The list, newest first.
-fn list_query(filter: &ListMembers, after: Option<Uuid>) -> QueryBuilder<Postgres> {
-    let mut query = QueryBuilder::new("SELECT ");
-    query.push(COLUMNS).push(" FROM members WHERE true");
-    if let Some(id) = after {
-        query.push(" AND id < ").push_bind(id);
-    }
-    if let Some(status) = filter.status {
-        query.push(" AND status = ").push_bind(status);
-    }
-    if let Some(email) = &filter.email {
-        query.push(" AND email_folded = ").push_bind(email.folded());
-    }
-    if let Some(external_id) = &filter.external_id {
-        query
-            .push(" AND external_id = ")
-            .push_bind(external_id.clone());
-    }
-    if let Some(from) = filter.joined_from {
-        query.push(" AND joined >= ").push_bind(from);
-    }
-    if let Some(to) = filter.joined_to {
-        query.push(" AND joined < ").push_bind(to);
-    }
-    if let Some(tag) = &filter.tag {
-        query
-            .push(" AND tags @> ARRAY[")
-            .push_bind(tag.clone())
-            .push("]");
-    }
-    query
-        .push(" ORDER BY id DESC LIMIT ")
-        .push_bind(filter.limit.and_one());
-    query
+pub(in crate::members) async fn list(
+    pool: &PgPool,
+    filter: &MemberFilter,
+    view: &View<Member>,
+) -> sqlx::Result<Rows<Member>> {
+    Ok(view.read(pool, filter).await?.unwrap_or_default())
 }

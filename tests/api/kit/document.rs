@@ -78,6 +78,16 @@ impl Operation {
         content.keys().next().map(String::as_str)
     }
 
+    /// The words that a parameter takes.
+    pub(crate) fn words(&self, parameter: &str) -> Vec<&str> {
+        let parameters = self.says["parameters"].as_array().into_iter().flatten();
+        parameters
+            .filter(|says| says["name"] == parameter)
+            .flat_map(|says| says["schema"]["enum"].as_array().into_iter().flatten())
+            .map(|word| word.as_str().expect("a word"))
+            .collect()
+    }
+
     /// The schema of the body.
     pub(crate) fn body(&self) -> &'static Value {
         let media_type = self.media_type().unwrap_or_default();

@@ -3,6 +3,7 @@
 //! - [`app`]: a service of one's own, on a database of one's own
 //! - [`answer`]: an answer, checked against the OpenAPI document as it comes in
 //! - [`document`]: the OpenAPI document, and its operations as tests walk them
+//! - [`lists`]: the lists, as tests walk them
 //! - [`log`]: the log, as a test reads it
 //! - [`request`]: a request, and the client that sends it
 //! - [`shim`]: a link between service and Postgres that can be held and cut
@@ -19,6 +20,7 @@ pub(crate) mod app;
 #[path = "../../kit/database.rs"]
 pub(crate) mod database;
 pub(crate) mod document;
+pub(crate) mod lists;
 pub(crate) mod log;
 pub(crate) mod request;
 #[path = "../../kit/sessions.rs"]
