@@ -1,25 +1,48 @@
--- What the lists are sorted by. Each index ends with the id, by which rows stand that have the same
--- key, so that a page begins where the one before ended.
+-- What the lists are sorted by and searched for, folded by the program: without regard to case and
+-- accents, the same on every machine. By code point ("C"), so that no server's locale decides on the
+-- order. Empty in a row that was written past the program, until it is written again.
 
--- The name without regard to case and accents, as the program folds it, 200 characters at most. By
--- code point ("C"), so that no server's locale decides on the order. Empty for a row that was
--- written past the program, until it is written again.
-ALTER TABLE members ADD COLUMN name_folded text COLLATE "C" NOT NULL DEFAULT '';
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_trgm') THEN
+        RAISE EXCEPTION 'this server lacks the extension pg_trgm: install PostgreSQL''s contrib modules '
+            '(package postgresql-contrib, or postgresql-% on Debian and Ubuntu), and migrate again',
+            current_setting('server_version_num')::int / 10000;
+    END IF;
+END $$;
+-- It may be in use by others too, so the way down leaves it.
+CREATE EXTENSION IF NOT EXISTS pg_trgm;
 
--- For the rows that are there, as near as SQL comes to the program.
-UPDATE members
-SET name_folded = left(
-    translate(
-        replace(replace(replace(replace(
-            lower(normalize(
-                regexp_replace(normalize(name, NFKD), '[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f]', '', 'g'),
-                NFC
-            )),
-            'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe'), 'þ', 'th'),
-        'øłđðıς', 'olddiσ'),
-    200
+-- For the rows that are there: as near as SQL comes to the program.
+CREATE FUNCTION pg_temp.folded(text) RETURNS text LANGUAGE sql IMMUTABLE
+RETURN translate(
+    replace(replace(replace(replace(
+        lower(normalize(
+            regexp_replace(
+                normalize($1, NFKD),
+                '[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f]', '', 'g'
+            ),
+            NFC
+        )),
+        'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe'), 'þ', 'th'),
+    'øłđðıς', 'olddiσ'
 );
 
+-- The name, 200 characters at most: an index does not hold more than some 2,700 bytes.
+ALTER TABLE members ADD COLUMN name_folded text COLLATE "C" NOT NULL DEFAULT '';
+-- Name and address in two lines, for the search in both.
+ALTER TABLE members ADD COLUMN search_text text COLLATE "C" NOT NULL DEFAULT '';
+UPDATE members
+SET name_folded = left(pg_temp.folded(name), 200),
+    search_text = concat_ws(E'\n', pg_temp.folded(name), pg_temp.folded(email));
+
+ALTER TABLE mail_records ADD COLUMN subject_folded text COLLATE "C" NOT NULL DEFAULT '';
+UPDATE mail_records SET subject_folded = pg_temp.folded(subject);
+
+DROP FUNCTION pg_temp.folded(text);
+
+-- Each index for an order ends with the id, by which rows stand that have the same key, so that a page
+-- begins where the one before ended.
 CREATE INDEX members_name_idx ON members (name_folded, id);
 -- No date of birth counts as later than any.
 CREATE INDEX members_birth_idx ON members (coalesce(birth, 'infinity'), id);
@@ -34,3 +57,15 @@ CREATE INDEX mail_records_created_at_idx ON mail_records (created_at, id);
 -- left would be looked for among everyone's.
 CREATE INDEX mail_records_member_created_at_idx ON mail_records (member_id, created_at, id);
 CREATE INDEX mail_records_member_status_at_idx ON mail_records (member_id, status_at, id);
+
+-- Trigrams find three letters and more in a row. What is shorter is found by its characters and the
+-- pairs of these.
+CREATE FUNCTION characters_and_pairs(text) RETURNS text[]
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN ARRAY(
+    SELECT substr($1, position, length)
+    FROM generate_series(1, char_length($1)) position, generate_series(1, 2) length
+);
+CREATE INDEX members_search_text_idx ON members USING gin (search_text gin_trgm_ops);
+CREATE INDEX members_search_pairs_idx ON members USING gin (characters_and_pairs(search_text));
+CREATE INDEX mail_records_subject_idx ON mail_records USING gin (subject_folded gin_trgm_ops);

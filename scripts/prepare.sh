@@ -39,7 +39,7 @@ trap stop EXIT
 )
 migrate() {
   printf '%s\n' "$@" | while read -r migration; do
-    "$bin/psql" -q -v ON_ERROR_STOP=1 -h "$work" -U postgres -d postgres -f "$migration"
+    PGOPTIONS='-c client_min_messages=warning' "$bin/psql" -q -v ON_ERROR_STOP=1 -h "$work" -U postgres -d postgres -f "$migration"
   done
 }
 migrate migrations/*.up.sql

@@ -20,6 +20,10 @@ NO_SCHEMA_TELLS = {
     ("limit", "conflict"),
     ("cursor", "conflict"),
     ("page", "too_deep"),
+    # How many letters are left of a term once it is folded.
+    ("q", "blank"),
+    ("subject", "blank"),
+    ("subject", "too_short"),
     # A retry names a mail record that the same member has.
     ("#/retry_of", "mail_record_not_found"),
     # A member without an address needs a recipient given.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::{
     http::conditional::Versioned,
     patch_schema,
-    values::{EmailAddress, JsonObject, Line, Tags, Text, Timestamp, strict},
+    values::{EmailAddress, JsonObject, Line, SearchTerm, Tags, Text, Timestamp, strict},
 };
 
 /// What a mail is sent for.
@@ -278,6 +278,11 @@ pub struct MailRecordFilter {
     /// Mail records of this category.
     #[serde(default)]
     pub category: Option<MailCategory>,
+    /// Mail records in whose subject this stands, whatever the case and the accents. Each character
+    /// stands for itself; at least three letters or digits in a row are needed.
+    #[serde(default)]
+    #[param(inline)]
+    pub subject: Option<SearchTerm<3>>,
     /// Mail records created at this time or later.
     #[serde(default)]
     pub created_from: Option<Timestamp>,

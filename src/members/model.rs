@@ -8,7 +8,7 @@ use crate::{
     http::{conditional::Versioned, list::page::Limit},
     mail_records::model::MailRecord,
     patch_schema,
-    values::{Date, EmailAddress, JsonObject, Line, Tags, Timestamp, strict},
+    values::{Date, EmailAddress, JsonObject, Line, SearchTerm, Tags, Timestamp, strict},
 };
 
 /// The caller's own key of a member.
@@ -157,6 +157,11 @@ pub struct MemberFilter {
     /// Members who joined before this day.
     #[serde(default)]
     pub joined_to: Option<Date>,
+    /// Members in whose name or e-mail address this stands, whatever the case and the accents: `muller`
+    /// finds `Müller`. Each character stands for itself. White space at its ends counts.
+    #[serde(default)]
+    #[param(inline)]
+    pub q: Option<SearchTerm<0>>,
     /// Members with this tag.
     #[serde(default)]
     pub tag: Option<Line<1, 100>>,

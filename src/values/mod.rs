@@ -10,6 +10,7 @@
 //! - `date`: a day of the calendar, an instant
 //! - `fold`: the form in which text is sorted and searched
 //! - `public_url`: the URL under which clients reach the service
+//! - `search_term`: what is searched for in text
 //! - [`strict`]: forms of an input that serde's own decoders would take besides the documented one
 
 mod date;
@@ -18,6 +19,7 @@ mod fold;
 mod json_object;
 mod plain_json;
 mod public_url;
+mod search_term;
 pub mod strict;
 mod text;
 
@@ -27,6 +29,7 @@ pub use fold::fold;
 pub use json_object::JsonObject;
 pub use plain_json::PlainJson;
 pub use public_url::PublicUrl;
+pub use search_term::SearchTerm;
 pub use text::{Line, Tags, Text};
 
 /// Why a value was refused.

@@ -17,30 +17,42 @@ const MUCH: i64 = ROWS / 50;
 
 /// A value of each filter that selects few rows, the oldest of them, which an order from the newest on
 /// meets last.
-const FILTERS: [(&str, &str); 11] = [
+const FILTERS: [(&str, &str); 17] = [
     ("members", "status=pending"),
     ("members", "email=m7@example.org"),
     ("members", "external_id=m-7"),
     ("members", "joined_from=2100-01-01"),
     ("members", "joined_to=1900-01-01"),
     ("members", "tag=rare"),
+    // By trigrams and by pairs, and what is nowhere.
+    ("members", "q=jorg"),
+    ("members", "q=%C3%B6r"),
+    ("members", "q=g"),
+    ("members", "q=xyz"),
+    ("members", "q=%C5%BE"),
     ("mail_records", "status=bounced"),
     ("mail_records", "recipient=m7@example.org"),
     ("mail_records", "category=marketing"),
+    ("mail_records", "subject=rare"),
     ("mail_records", "created_from=2100-01-01T00:00:00Z"),
     ("mail_records", "created_to=1900-01-01T00:00:00Z"),
 ];
 
 /// Filters that most rows meet, alone and combined.
-const COMMON: [(&str, &str); 12] = [
+const COMMON: [(&str, &str); 17] = [
     ("members", "status=active"),
     ("members", "tag=common"),
+    ("members", "q=ann"),
+    ("members", "q=e"),
+    ("members", "q=nn"),
+    ("members", "q=example&status=active"),
     ("members", "joined_from=2000-01-02"),
     ("members", "joined_to=2100-01-01"),
     ("members", "status=active&tag=common"),
     ("members", "status=active&joined_from=2000-01-02"),
     ("mail_records", "status=sent"),
     ("mail_records", "category=transactional"),
+    ("mail_records", "subject=common"),
     ("mail_records", "created_from=2000-01-01T00:00:00Z"),
     ("mail_records", "created_to=2100-01-01T00:00:00Z"),
     ("mail_records", "status=sent&category=transactional"),
@@ -51,14 +63,17 @@ const COMMON: [(&str, &str); 12] = [
 ];
 
 /// Two filters, of which few rows meet one or both.
-const COMBINED: [(&str, &str); 10] = [
+const COMBINED: [(&str, &str); 13] = [
     ("members", "status=pending&tag=rare"),
     ("members", "status=active&tag=rare"),
+    ("members", "status=active&q=jorg"),
+    ("members", "status=pending&q=e"),
     ("members", "status=pending&tag=common"),
     ("members", "status=active&email=m7@example.org"),
     ("members", "joined_from=2005-01-01&joined_to=2005-01-21"),
     ("mail_records", "status=bounced&category=marketing"),
     ("mail_records", "status=sent&category=marketing"),
+    ("mail_records", "status=sent&subject=rare"),
     ("mail_records", "status=bounced&category=transactional"),
     ("mail_records", "status=sent&recipient=m7@example.org"),
     (
@@ -70,24 +85,27 @@ const COMBINED: [(&str, &str); 10] = [
 /// Rows with ids in the order of their numbers, the first few with what the filters name.
 const FILL: [&str; 3] = [
     "INSERT INTO members
-         (id, external_id, email, email_folded, name, joined, status, tags)
+         (id, external_id, email, email_folded, name, name_folded, search_text, joined, status, tags)
      SELECT (lpad(to_hex(n), 8, '0') || '-0000-7000-8000-000000000000')::uuid, 'm-' || n,
-            'm' || n || '@example.org', 'm' || n || '@example.org', repeat('n', 100), '2000-01-01'::date + n::int,
+            'm' || n || '@example.org', 'm' || n || '@example.org', repeat('n', 100), 'n' || n % 50,
+            CASE WHEN n < 20 THEN 'jorg' ELSE 'ann' END || n || chr(10) || 'm' || n || '@example.or',
+            '2000-01-01'::date + n::int,
             CASE WHEN n < 20 THEN 'pending' ELSE 'active' END,
             CASE WHEN n < 20 THEN '{rare}'::text[] ELSE '{common}' END
      FROM generate_series(0, $1::bigint - 1) n",
     "INSERT INTO mail_records
-         (member_id, id, recipient, recipient_folded, subject, status, category, created_at)
+         (member_id, id, recipient, recipient_folded, subject, subject_folded, status, category, created_at)
      SELECT m.id, m.id, m.email, m.email_folded, repeat('s', 100),
+            CASE WHEN external_id ~ '^m-1?.$' THEN 'rare words' ELSE 'common words' END,
             CASE WHEN external_id ~ '^m-1?.$' THEN 'bounced' ELSE 'sent' END,
             CASE WHEN external_id ~ '^m-1?.$' THEN 'marketing' ELSE 'transactional' END, joined
      FROM members m WHERE $1::bigint > 0",
     // One member with much mail.
     "INSERT INTO mail_records
-         (member_id, id, recipient, recipient_folded, subject, status, category, created_at)
+         (member_id, id, recipient, recipient_folded, subject, subject_folded, status, category, created_at)
      SELECT '00000007-0000-7000-8000-000000000000',
             (lpad(to_hex(n), 8, '0') || '-1111-7000-8000-000000000000')::uuid,
-            'x@example.org', 'x@example.org', repeat('s', 100), 'sent', 'transactional', '2000-01-01'
+            'x@example.org', 'x@example.org', repeat('s', 100), 'common words', 'sent', 'transactional', '2000-01-01'
      FROM generate_series(1, $1::bigint / 50 - 1) n",
 ];
 

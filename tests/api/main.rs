@@ -37,6 +37,7 @@ mod problems;
 mod public_url;
 mod races;
 mod routes;
+mod search;
 mod shutdown;
 mod text;
 mod walks;

@@ -38,6 +38,11 @@ impl Selection for MailRecordFilter {
         if let Some(category) = self.category {
             query.push(" AND r.category = ").push_bind(category);
         }
+        if let Some(term) = &self.subject {
+            query
+                .push(" AND r.subject_folded LIKE ")
+                .push_bind(term.pattern());
+        }
         if let Some(from) = self.created_from {
             query.push(" AND r.created_at >= ").push_bind(from);
         }

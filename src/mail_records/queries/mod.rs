@@ -14,7 +14,7 @@ use super::model::{MailCategory, MailRecord, MailRecordInput, MailRecordReplacem
 use crate::{
     http::conditional::Guard,
     problem::{Code, OnConstraint, Problem, QueryError},
-    values::{EmailAddress, JsonObject, Line, Tags, Text, Timestamp},
+    values::{EmailAddress, JsonObject, Line, Tags, Text, Timestamp, fold},
 };
 
 /// A checked query that answers whole mail records: what stands before the columns, and what
@@ -108,9 +108,9 @@ async fn insert(
         "INSERT INTO mail_records AS r
             (member_id, id, recipient, recipient_folded, sender, subject, category, tags, metadata,
              message_id, provider, provider_message_id, external_id, retry_of, status, status_at,
-             status_reason, fingerprint)
+             status_reason, fingerprint, subject_folded)
          SELECT m.id, $2, coalesce($3, m.email), coalesce($4, m.email_folded), $5, $6, $7, $8, $9,
-                $10, $11, $12, $13, $14, $15, coalesce($16, now()), $17, $18
+                $10, $11, $12, $13, $14, $15, coalesce($16, now()), $17, $18, $19
          FROM members m
          WHERE m.id = $1 AND coalesce($4, m.email_folded) IS NOT NULL
          ON CONFLICT DO NOTHING
@@ -134,6 +134,7 @@ async fn insert(
         record.status_at as _,
         record.status_reason.as_ref() as _,
         fingerprint,
+        fold(record.subject.as_str()),
     )
     .fetch_optional(executor)
     .await;
@@ -250,10 +251,10 @@ pub(super) async fn update(
          SET recipient = coalesce($3, r.recipient),
              recipient_folded = coalesce($4, r.recipient_folded),
              sender = $5, subject = $6, category = $7, tags = $8, metadata = $9, message_id = $10,
-             provider = $11, provider_message_id = $12, external_id = $13, updated_at = now(),
-             version = r.version + 1
+             provider = $11, provider_message_id = $12, external_id = $13, subject_folded = $14,
+             updated_at = now(), version = r.version + 1
          WHERE r.member_id = $1 AND r.id = $2
-             AND ($14::bigint[] IS NULL OR r.version = ANY ($14)) AND r.version <> ALL ($15)
+             AND ($15::bigint[] IS NULL OR r.version = ANY ($15)) AND r.version <> ALL ($16)
          RETURNING",
         "",
         member_id,
@@ -269,6 +270,7 @@ pub(super) async fn update(
         record.provider.as_ref() as _,
         record.provider_message_id.as_ref() as _,
         record.external_id.as_ref() as _,
+        fold(record.subject.as_str()),
         guard.only.as_deref(),
         &guard.except,
     )
@@ -319,9 +321,10 @@ pub async fn insert_examples(
     // A member whom the register has under another id already is left alone, and so is her mail.
     let inserted = query!(
         "INSERT INTO mail_records
-             (member_id, id, recipient, recipient_folded, sender, subject, category, status, status_at)
+             (member_id, id, recipient, recipient_folded, sender, subject, subject_folded, category,
+              status, status_at)
          SELECT m.id, mail.id, m.email, m.email_folded, 'news@club.example',
-                'News ' || n + 1, CASE WHEN n % 4 = 0 THEN 'transactional' ELSE 'marketing' END,
+                'News ' || n + 1, 'news ' || n + 1, CASE WHEN n % 4 = 0 THEN 'transactional' ELSE 'marketing' END,
                 (ARRAY['delivered', 'delivered', 'delivered', 'sent', 'deferred', 'bounced'])[1 + n % 6],
                 now()
          FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS mail (member_id, id, n)

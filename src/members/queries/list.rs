@@ -5,6 +5,7 @@ use sqlx::{PgPool, Postgres, QueryBuilder};
 use crate::{
     http::list::{Listed, Selection, View, order::SortKey, window::Rows},
     members::model::{Member, MemberFilter},
+    values::SearchTerm,
 };
 
 impl Listed for Member {
@@ -41,6 +42,9 @@ impl Selection for MemberFilter {
         if let Some(to) = self.joined_to {
             query.push(" AND m.joined < ").push_bind(to);
         }
+        if let Some(term) = &self.q {
+            push_search(query, term);
+        }
         if let Some(tag) = &self.tag {
             query
                 .push(" AND m.tags @> ARRAY[")
@@ -48,6 +52,23 @@ impl Selection for MemberFilter {
                 .push("]");
         }
     }
+}
+
+/// Each kind of term is looked for by the index that finds it.
+fn push_search(query: &mut QueryBuilder<Postgres>, term: &SearchTerm<0>) {
+    let pairs = term.pairs();
+    let alone = pairs.len() == 1;
+    if !term.has_trigram() {
+        query
+            .push(" AND characters_and_pairs(m.search_text) @> ")
+            .push_bind(pairs);
+        if alone {
+            return;
+        }
+    }
+    query
+        .push(" AND m.search_text LIKE ")
+        .push_bind(term.pattern());
 }
 
 pub(in crate::members) async fn list(

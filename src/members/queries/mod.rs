@@ -47,8 +47,9 @@ pub(super) async fn insert(
     let inserted = query_member!(
         "INSERT INTO members
             (id, external_id, email, email_folded, name, birth, joined, status, tags, attributes,
-             name_folded)
-         VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, (now() AT TIME ZONE 'UTC')::date), $8, $9, $10, $11)
+             name_folded, search_text)
+         VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, (now() AT TIME ZONE 'UTC')::date), $8, $9, $10, $11,
+                 $12)
          RETURNING",
         "",
         id,
@@ -61,7 +62,8 @@ pub(super) async fn insert(
         member.status as _,
         &member.tags as _,
         &member.attributes as _,
-        name_folded(&member.name),
+        name_folded(member),
+        search_text(member),
     )
     .fetch_one(executor)
     .await;
@@ -128,11 +130,12 @@ macro_rules! update_member {
             "UPDATE members
              SET external_id = $2, email = $3, email_folded = $4, name = $5, birth = $6,
                  joined = coalesce($7, joined), status = $8, tags = $9,
-                 attributes = $10, name_folded = $11, updated_at = now(), version = version + 1
+                 attributes = $10, name_folded = $11, search_text = $12, updated_at = now(),
+                 version = version + 1
              WHERE "
                 + $key
                 + " = $1
-                 AND ($12::bigint[] IS NULL OR version = ANY ($12)) AND version <> ALL ($13)
+                 AND ($13::bigint[] IS NULL OR version = ANY ($13)) AND version <> ALL ($14)
              RETURNING",
             "",
             $named,
@@ -145,7 +148,8 @@ macro_rules! update_member {
             $member.status as _,
             &$member.tags as _,
             &$member.attributes as _,
-            name_folded(&$member.name),
+            name_folded($member),
+            search_text($member),
             $guard.only.as_deref(),
             &$guard.except,
         )
@@ -207,15 +211,16 @@ async fn upsert_once(
     let upserted = query_member!(
         "INSERT INTO members
             (id, external_id, email, email_folded, name, birth, joined, status, tags, attributes,
-             name_folded)
-         VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, (now() AT TIME ZONE 'UTC')::date), $8, $9, $10, $11)
+             name_folded, search_text)
+         VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, (now() AT TIME ZONE 'UTC')::date), $8, $9, $10, $11,
+                 $12)
          ON CONFLICT (external_id) DO UPDATE
          SET email = excluded.email, email_folded = excluded.email_folded, name = excluded.name,
              birth = excluded.birth, joined = coalesce($7, members.joined), status = excluded.status,
              tags = excluded.tags, attributes = excluded.attributes,
-             name_folded = excluded.name_folded, updated_at = now(),
-             version = members.version + 1
-         WHERE ($12::bigint[] IS NULL OR members.version = ANY ($12)) AND members.version <> ALL ($13)
+             name_folded = excluded.name_folded, search_text = excluded.search_text,
+             updated_at = now(), version = members.version + 1
+         WHERE ($13::bigint[] IS NULL OR members.version = ANY ($13)) AND members.version <> ALL ($14)
          RETURNING",
         "",
         id,
@@ -228,7 +233,8 @@ async fn upsert_once(
         member.status as _,
         &member.tags as _,
         &member.attributes as _,
-        name_folded(&member.name),
+        name_folded(member),
+        search_text(member),
         guard.only.as_deref(),
         &guard.except,
     )
@@ -240,10 +246,21 @@ async fn upsert_once(
     }))
 }
 
-/// What members are sorted by: an index cannot hold more than some 2,700 bytes, and a letter may fold
-/// to many.
-fn name_folded(name: &Line<1, 200>) -> String {
-    fold(name.as_str()).chars().take(200).collect()
+/// What members are sorted by. A letter may fold to many, and an index does not hold more than some
+/// 2,700 bytes.
+fn name_folded(member: &MemberInput) -> String {
+    fold(member.name.as_str()).chars().take(200).collect()
+}
+
+/// What members are searched by: the name, and in a line of its own the address. No term holds a line
+/// break, so that none is found across.
+fn search_text(member: &MemberInput) -> String {
+    let lines = [
+        Some(member.name.as_str()),
+        member.email.as_ref().map(EmailAddress::as_str),
+    ];
+    let lines: Vec<_> = lines.into_iter().flatten().map(fold).collect();
+    lines.join("\n")
 }
 
 fn name_conflicts<T>(result: sqlx::Result<T>) -> Result<T, QueryError> {
@@ -297,9 +314,11 @@ pub async fn insert_examples(
 ) -> sqlx::Result<u64> {
     let inserted = query!(
         "INSERT INTO members
-             (id, external_id, email, email_folded, name, name_folded, birth, joined, tags)
+             (id, external_id, email, email_folded, name, name_folded, search_text,
+              birth, joined, tags)
          SELECT id, 'person-' || n, 'person-' || n || '@example.org', 'person-' || n || '@example.org',
-                'Person ' || n, 'person ' || n, '1970-01-01'::date + n - 1, '1970-01-01'::date + n - 1 + 10000,
+                'Person ' || n, 'person ' || n, 'person ' || n || chr(10) || 'person-' || n || '@example.org',
+                '1970-01-01'::date + n - 1, '1970-01-01'::date + n - 1 + 10000,
                 CASE WHEN n % 100 = 1 THEN ARRAY['board'] ELSE '{}' END
          FROM (SELECT id, n + 1 AS n FROM unnest($1::uuid[], $2::int[]) AS person (id, n)) AS persons
          ON CONFLICT DO NOTHING",
