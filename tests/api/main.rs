@@ -7,6 +7,7 @@ mod arrows;
 mod bodies;
 mod by_external_id;
 mod cancellation;
+mod catalogue;
 mod compression;
 mod connections;
 mod cors;
