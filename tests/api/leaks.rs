@@ -2,6 +2,7 @@
 
 use hyper::Method;
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 
 use crate::kit::{
     Answer, App,
@@ -233,6 +234,58 @@ async fn a_failure_of_the_database_is_told_to_the_log_only_and_without_the_row()
         );
         assert_names_nobody(&log);
     }
+}
+
+/// Each kind of refusal by which Postgres may end a write, with what it is answered with: values that
+/// do not fit, violated constraints, and conflicts between transactions that pass when tried again.
+const KINDS: [(&str, u16, &str); 9] = [
+    ("22001", 500, "internal_error"),
+    ("22003", 500, "internal_error"),
+    ("23502", 500, "internal_error"),
+    ("23503", 500, "internal_error"),
+    ("23505", 500, "internal_error"),
+    ("23514", 500, "internal_error"),
+    ("23P01", 500, "internal_error"),
+    ("40001", 503, "database_unavailable"),
+    ("40P01", 503, "database_unavailable"),
+];
+
+#[tokio::test]
+async fn whatever_kind_of_refusal_ends_a_write_nothing_of_it_is_told() {
+    let log = Log::capture();
+    let app = App::start().await;
+    let ann = Subject::create(&app).await;
+    let mut sql = app.sql().await;
+    for (state, status, code) in KINDS {
+        let refuse = format!(
+            "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN RAISE EXCEPTION USING ERRCODE = '{state}', MESSAGE = 'violates constraint members_secret_check',
+                 DETAIL = 'Failing row contains (Secret Name, ann.secret@example.org).',
+                 CONSTRAINT = 'members_secret_check', COLUMN = 'email_folded', TABLE = 'members_secret';
+             END $$;
+             CREATE OR REPLACE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON members
+                 FOR EACH ROW EXECUTE FUNCTION refuse();
+             CREATE OR REPLACE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON mail_records
+                 FOR EACH ROW EXECUTE FUNCTION refuse()"
+        );
+        sqlx::raw_sql(AssertSqlSafe(refuse))
+            .execute(&mut sql)
+            .await
+            .expect(state);
+        for operation in api_operations() {
+            if operation.method == Method::GET {
+                continue;
+            }
+            let mut request = operation.request(&app, &ann);
+            if operation.media_type().is_some() {
+                request = request.json(&operation.example().into());
+            }
+            let answer = request.send().await;
+            assert_discreet(&answer, "");
+            answer.problem(status, code);
+        }
+    }
+    assert_names_nobody(&log.text());
 }
 
 #[track_caller]

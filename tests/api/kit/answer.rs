@@ -118,6 +118,15 @@ impl Answer {
             "{}: no request id",
             self.asked
         );
+        if self.status.is_client_error() || self.status.is_server_error() {
+            assert_eq!(
+                self.header(CONTENT_TYPE.as_str()),
+                "application/problem+json",
+                "{}: {}",
+                self.asked,
+                self.text
+            );
+        }
         let Some(operation) = operation(method, path) else {
             return;
         };
