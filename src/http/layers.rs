@@ -85,22 +85,21 @@ pub(super) async fn identify_and_log(
     response
 }
 
-/// Completes references to the service's own paths.
+/// Completes references to the service's own paths, which begin with `/`.
 fn refer_by(public_url: &PublicUrl, headers: &mut HeaderMap) {
-    let of = |headers: &HeaderMap, name| {
-        let value: Option<&HeaderValue> = headers.get(name);
-        value.and_then(|value| value.to_str().ok().map(str::to_owned))
-    };
-    if let Some(path) = of(headers, header::LOCATION).filter(|uri| uri.starts_with('/'))
-        && let Ok(location) = HeaderValue::try_from(public_url.reference(&path))
-    {
-        headers.insert(header::LOCATION, location);
-    }
-    if let Some(links) = of(headers, header::LINK)
-        && let Ok(links) =
-            HeaderValue::try_from(links.replace("</", &format!("<{}", public_url.reference("/"))))
-    {
-        headers.insert(header::LINK, links);
+    for (name, value) in headers.iter_mut() {
+        let complete = match value.to_str() {
+            Ok(path) if name == header::LOCATION && path.starts_with('/') => {
+                public_url.reference(path)
+            }
+            Ok(links) if name == header::LINK => {
+                links.replace("</", &format!("<{}", public_url.reference("/")))
+            }
+            _ => continue,
+        };
+        if let Ok(complete) = HeaderValue::try_from(complete) {
+            *value = complete;
+        }
     }
 }
 

@@ -24,6 +24,14 @@ async fn what_refers_to_the_service_does_so_by_its_public_url() {
     let path = location.strip_prefix(PUBLIC_URL).expect("an absolute URI");
     app.get(path).await.expect(200);
 
+    app.post("/api/v1/members", json!({"name": "Bob"}))
+        .await
+        .created();
+    let list = app.get("/api/v1/members?limit=1").await.expect(200);
+    let next = format!("<{PUBLIC_URL}/api/v1/members?");
+    assert!(list.header("link").contains(&next), "{list:?}");
+    assert!(!list.header("link").contains("</"), "{list:?}");
+
     let problem = app.get("/nothing").await.problem(404, "route_not_found");
     let kind = format!("{PUBLIC_URL}/problems/route_not_found");
     assert_eq!(problem["type"], kind);
