@@ -24,6 +24,7 @@ use crate::{
         idempotency::Retention,
         layers::{self, Limits},
         prefer::prefer,
+        streams::Streams,
         unknown_parameters::{KnownParameters, refuse_unknown_parameters},
     },
     mail_records, members,
@@ -38,6 +39,7 @@ pub struct AppState {
     pub probe: PgPool,
     pub limits: Limits,
     pub idempotency: Retention,
+    pub streams: Streams,
     pub edge: Edge,
 }
 
@@ -51,6 +53,7 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
         .merge(docs::router(&openapi))
         .layer(from_fn_with_state(known, refuse_unknown_parameters))
         .layer(Extension(state.idempotency))
+        .layer(Extension(state.streams.clone()))
         .layer(from_fn(prefer))
         .layer(from_fn_with_state(state.limits.clone(), layers::bound));
     // The state of the service is told outside of the limits: it must be heard while they hold. Of

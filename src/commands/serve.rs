@@ -23,6 +23,7 @@ use crate::{
         idempotency::{Retention, sweep},
         layers::Limits,
         server::{self, Shutdown},
+        streams::Streams,
     },
     postgres::{database::Database, pool},
     values::PublicUrl,
@@ -57,6 +58,11 @@ impl Service {
             pool: pool.clone(),
             probe: pool::probe(database.clone(), &bounds),
             idempotency: Retention(config.idempotency_retention),
+            streams: Streams::new(
+                config.max_streams,
+                config.database_acquire_timeout,
+                config.heartbeat,
+            ),
             limits: Limits {
                 request_timeout: config.request_timeout,
                 bodies: Bodies::new(config.max_body_bytes),

@@ -24,8 +24,8 @@ use parse::{
 use settings::{
     ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, ALLOWED_HOSTS, BIND_ADDRESS, COMPRESSION,
     CORS_ALLOWED_ORIGINS, DATA_DIR, DATABASE_ACQUIRE_TIMEOUT_SECONDS, DATABASE_MAX_CONNECTIONS,
-    DATABASE_STATEMENT_TIMEOUT_SECONDS, DATABASE_URL, HEADER_TIMEOUT_SECONDS,
-    IDEMPOTENCY_KEY_HOURS, LOG, LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS,
+    DATABASE_STATEMENT_TIMEOUT_SECONDS, DATABASE_URL, HEADER_TIMEOUT_SECONDS, HEARTBEAT_SECONDS,
+    IDEMPOTENCY_KEY_HOURS, LOG, LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS, MAX_STREAMS,
     MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, PUBLIC_URL, REQUEST_TIMEOUT_SECONDS,
     REQUIRE_IF_MATCH, SHUTDOWN_DELAY_SECONDS, SHUTDOWN_GRACE_SECONDS, STALL_TIMEOUT_SECONDS,
 };
@@ -58,6 +58,8 @@ pub struct Config {
     pub max_body_bytes: usize,
     pub idempotency_retention: Duration,
     pub max_client_connections: usize,
+    pub max_streams: usize,
+    pub heartbeat: Duration,
     pub require_if_match: bool,
     pub shutdown_delay: Duration,
     pub shutdown_grace: Duration,
@@ -172,6 +174,8 @@ impl Config {
             })?,
             max_client_connections: read
                 .required(&MAX_CLIENT_CONNECTIONS, |v| within(v, 1, 1_000_000))?,
+            max_streams: read.required(&MAX_STREAMS, |v| within(v, 1, 1000))?,
+            heartbeat: read.required(&HEARTBEAT_SECONDS, seconds)?,
             require_if_match: read.required(&REQUIRE_IF_MATCH, parse)?,
             shutdown_delay: read.required(&SHUTDOWN_DELAY_SECONDS, |v| {
                 within(v, 0, 3600).map(Duration::from_secs)

@@ -150,6 +150,19 @@ pub(super) const MAX_CLIENT_CONNECTIONS: Setting = setting(
     "a whole number from 1 to 1000000",
     "Connections from clients at the most; more wait.",
 );
+pub(super) const MAX_STREAMS: Setting = setting(
+    "MAX_STREAMS",
+    "5",
+    "a whole number from 1 to 1000",
+    "Lists that are streamed at the same time. Each holds a connection to Postgres as long as its reader \
+     takes, so this stays below DATABASE_MAX_CONNECTIONS.",
+);
+pub(super) const HEARTBEAT_SECONDS: Setting = setting(
+    "HEARTBEAT_SECONDS",
+    "15",
+    "a whole number from 1 to 3600",
+    "How long a stream of events is silent before it says that it is still there.",
+);
 pub(super) const REQUIRE_IF_MATCH: Setting = setting(
     "REQUIRE_IF_MATCH",
     "false",
@@ -199,6 +212,8 @@ pub const SETTINGS: &[&Setting] = &[
     &MAX_BODY_BYTES,
     &IDEMPOTENCY_KEY_HOURS,
     &MAX_CLIENT_CONNECTIONS,
+    &MAX_STREAMS,
+    &HEARTBEAT_SECONDS,
     &REQUIRE_IF_MATCH,
     &SHUTDOWN_DELAY_SECONDS,
     &SHUTDOWN_GRACE_SECONDS,

@@ -3,8 +3,8 @@
 
 use axum::http::Method;
 use utoipa::openapi::{
-    Header, HeaderBuilder, ObjectBuilder, OpenApi, RefOr, Required, Response, ResponseBuilder,
-    Type,
+    Content, ContentBuilder, Header, HeaderBuilder, ObjectBuilder, OpenApi, Ref, RefOr, Required,
+    Response, ResponseBuilder, Type,
     link::LinkBuilder,
     path::{Operation, Parameter, ParameterBuilder, ParameterIn},
 };
@@ -47,6 +47,9 @@ pub fn document_contract(openapi: &mut OpenApi) {
                         .header("ETag", entity_tag());
                     add(operation, "304", response);
                 }
+            }
+            if takes_format(operation) {
+                document_forms(operation);
             }
             if takes(operation, "Prefer") {
                 for response in representations(operation) {
@@ -133,6 +136,63 @@ fn takes(operation: &Operation, header: &str) -> bool {
         matches!(parameter, RefOr::T(parameter)
             if parameter.name == header && parameter.parameter_in == ParameterIn::Header)
     })
+}
+
+fn takes_format(operation: &Operation) -> bool {
+    operation.parameters.iter().flatten().any(|parameter| {
+        matches!(parameter, RefOr::T(parameter)
+            if parameter.name == "format" && parameter.parameter_in == ParameterIn::Query)
+    })
+}
+
+/// Adds to a list the forms besides the page.
+fn document_forms(operation: &mut Operation) {
+    let last_event = header_parameter(
+        "Last-Event-ID",
+        "^[A-Za-z0-9_-]*$",
+        "The `id` of the last event that was received: the stream of events goes on behind it.",
+    );
+    operation
+        .parameters
+        .get_or_insert_default()
+        .push(RefOr::T(last_event));
+    if let Some(RefOr::T(response)) = operation.responses.responses.get_mut("200") {
+        let page = response.content.get("application/json");
+        let row = page.and_then(|content| match content {
+            RefOr::T(Content {
+                schema: Some(RefOr::Ref(page)),
+                ..
+            }) => page.ref_location.split_once("/Page_"),
+            _ => None,
+        });
+        let row = row.map(|(schemas, row)| Ref::new(format!("{schemas}/{row}")));
+        let text = |description: &str| {
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .description(Some(description))
+        };
+        let row = ContentBuilder::new().schema(row).build();
+        let csv = text(
+            "RFC 4180, with a header. Lists and objects are JSON; a cell that a spreadsheet would \
+             read as a formula, and one that begins with `'`, has a `'` in front.",
+        );
+        let events = text(
+            "An event for each row, its `data` the row as JSON and its `id` for `Last-Event-ID`; and \
+             at the end an event `end` with the number of rows.",
+        );
+        let csv = ContentBuilder::new().schema(Some(csv)).build();
+        let events = ContentBuilder::new().schema(Some(events)).build();
+        for (media_type, content) in [
+            ("application/x-ndjson", row),
+            ("text/csv", csv),
+            ("text/event-stream", events),
+        ] {
+            let content = RefOr::T(content);
+            response.content.insert(media_type.to_owned(), content);
+        }
+    }
+    let ended = ResponseBuilder::new().description("Nothing is left of the stream of events");
+    add(operation, "204", ended);
 }
 
 /// The answers that are a success and have a body.

@@ -17,6 +17,7 @@
 //! - [`host`]: the names by which the service may be called
 //! - [`edge`]: what is around all requests
 //! - [`layers`]: what happens to every request: id, log line, limits, deadline
+//! - [`streams`]: how many lists may be streamed at the same time
 //! - [`unknown_parameters`]: query parameters that an operation does not declare
 //! - [`server`]: connections, and how they end
 //! - `stall`: a stream whose writes do not wait for ever
@@ -40,4 +41,5 @@ pub mod negotiate;
 pub mod prefer;
 pub mod server;
 mod stall;
+pub mod streams;
 pub mod unknown_parameters;

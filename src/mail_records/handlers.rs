@@ -10,7 +10,7 @@ use super::{
         MailRecord, MailRecordFilter, MailRecordInput, MailRecordPatch, MailRecordPath,
         MailRecordReplacement, MailRecordsPath,
     },
-    queries::{self, Added},
+    queries::{self, Added, OfMember},
 };
 use crate::{
     http::{
@@ -18,7 +18,7 @@ use crate::{
         conditional::Preconditions,
         extract::{Json, Path},
         idempotency::{IdempotencyKey, Once},
-        list::{List, PageAnswer, Paging, order::Sorting, page::Page},
+        list::{List, Paging, order::Sorting, page::Page},
         merge_patch::MergePatch,
         prefer::Return,
     },
@@ -78,7 +78,7 @@ pub(super) async fn create(
     operation_id = "list_mail_records_of_member", tag = "mail-records",
     params(MailRecordsPath, MailRecordFilter, Sorting<MailRecord>, Paging),
     responses(
-        (status = 200, description = "A page of mail records", body = Page<MailRecord>,
+        (status = 200, description = "A page of mail records, or all of them", body = Page<MailRecord>,
             headers(("Link" = String, description = "Paths of the `next`, `prev` and `first` page (RFC 8288)"))),
         NoMember,
     )
@@ -87,11 +87,12 @@ pub(super) async fn list_of_member(
     State(pool): State<PgPool>,
     Path(MailRecordsPath { member_id }): Path<MailRecordsPath>,
     List { filter, view }: List<MailRecordFilter, MailRecord>,
-) -> Result<PageAnswer<MailRecord>, Problem> {
-    let rows = queries::list_of_member(&pool, member_id, &filter, &view)
-        .await?
-        .ok_or(Code::MemberNotFound)?;
-    Ok(view.page(rows))
+) -> Result<Response, Problem> {
+    let of_member = OfMember {
+        member_id,
+        filter: &filter,
+    };
+    view.answer(&pool, &of_member).await
 }
 
 /// List the mail records of all members, newest first unless sorted
@@ -102,15 +103,15 @@ pub(super) async fn list_of_member(
     get, path = "/api/v1/mail-records", operation_id = "list_mail_records", tag = "mail-records",
     params(MailRecordFilter, Sorting<MailRecord>, Paging),
     responses(
-        (status = 200, description = "A page of mail records", body = Page<MailRecord>,
+        (status = 200, description = "A page of mail records, or all of them", body = Page<MailRecord>,
             headers(("Link" = String, description = "Paths of the `next`, `prev` and `first` page (RFC 8288)"))),
     )
 )]
 pub(super) async fn list_all(
     State(pool): State<PgPool>,
     List { filter, view }: List<MailRecordFilter, MailRecord>,
-) -> Result<PageAnswer<MailRecord>, Problem> {
-    Ok(view.page(queries::list_all(&pool, &filter, &view).await?))
+) -> Result<Response, Problem> {
+    view.answer(&pool, &filter).await
 }
 
 /// Read a mail record

@@ -15,7 +15,7 @@ use crate::{
         conditional::{Guard, Preconditions},
         extract::{Json, Path, Query},
         idempotency::{IdempotencyKey, Once},
-        list::{List, PageAnswer, Paging, order::Sorting, page::Page},
+        list::{List, Paging, order::Sorting, page::Page},
         merge_patch::MergePatch,
         prefer::Return,
     },
@@ -70,15 +70,15 @@ pub(super) fn created(member: Member) -> Created<Member> {
     get, path = "/api/v1/members", operation_id = "list_members", tag = "members",
     params(MemberFilter, Sorting<Member>, Paging),
     responses(
-        (status = 200, description = "A page of members", body = Page<Member>,
+        (status = 200, description = "A page of members, or all of them", body = Page<Member>,
             headers(("Link" = String, description = "Paths of the `next`, `prev` and `first` page (RFC 8288)"))),
     )
 )]
 pub(super) async fn list(
     State(pool): State<PgPool>,
     List { filter, view }: List<MemberFilter, Member>,
-) -> Result<PageAnswer<Member>, Problem> {
-    Ok(view.page(queries::list(&pool, &filter, &view).await?))
+) -> Result<Response, Problem> {
+    view.answer(&pool, &filter).await
 }
 
 /// Read a member

@@ -102,6 +102,12 @@ catalogue! {
         "The method is not allowed here",
         "Use one of the methods in the Allow header.",
     );
+    NotAcceptable = (
+        NOT_ACCEPTABLE,
+        "not_acceptable",
+        "The answer is not there in a form that Accept names",
+        "Accept one of the media types that the document lists for this path.",
+    );
     RequestTimeout = (
         REQUEST_TIMEOUT,
         "request_timeout",
@@ -203,6 +209,12 @@ catalogue! {
         "timed_out",
         "The request took too long",
         "Try again after Retry-After; a write may have been done all the same, so read first.",
+    );
+    TooManyStreams = (
+        SERVICE_UNAVAILABLE,
+        "too_many_streams",
+        "Too many lists are being streamed",
+        "Try again after Retry-After, or read the list page by page.",
     );
     NotReady = (
         SERVICE_UNAVAILABLE,

@@ -57,6 +57,22 @@ impl ProblemDocument {
     }
 }
 
+/// Writes documents of one request where they are not the answer, but a part of it.
+#[derive(Debug, Clone)]
+pub struct Documents {
+    pub request_id: String,
+    pub public_url: PublicUrl,
+}
+
+impl Documents {
+    #[must_use]
+    pub fn write(&self, problem: Problem) -> Vec<u8> {
+        let document = ProblemDocument::new(problem, &self.request_id, &self.public_url);
+        // Strings and numbers always have a JSON form.
+        serde_json::to_vec(&document).unwrap_or_default()
+    }
+}
+
 /// Writes the document of a refused request into its response.
 ///
 /// The framework refuses some requests itself, in plain text (no such route, wrong method): those

@@ -19,7 +19,7 @@ use axum::{
 
 pub use catalogue::Code;
 pub use database::{OnConstraint, QueryError};
-pub use document::{ProblemDocument, render};
+pub use document::{Documents, ProblemDocument, render};
 pub use openapi::{document_problems, responses};
 
 /// RFC 5789, section 3.1.

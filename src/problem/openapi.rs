@@ -206,25 +206,27 @@ fn codes_of_parts(operation: &Operation, writes: bool) -> Vec<Code> {
             Code::InvalidBody,
         ]);
     }
-    let in_header: Vec<_> = operation
-        .parameters
-        .iter()
-        .flatten()
-        .filter_map(|parameter| match parameter {
-            RefOr::T(parameter) => Some(parameter),
-            RefOr::Ref(_) => None,
+    let takes = |name, place| {
+        operation.parameters.iter().flatten().any(|parameter| {
+            matches!(parameter, RefOr::T(parameter)
+                if parameter.name == name && parameter.parameter_in == place)
         })
-        .filter(|parameter| parameter.parameter_in == ParameterIn::Header)
-        .map(|parameter| parameter.name.as_str())
-        .collect();
-    if in_header.contains(&"Idempotency-Key") {
+    };
+    if takes("format", ParameterIn::Query) {
+        codes.extend([
+            Code::InvalidHeader,
+            Code::NotAcceptable,
+            Code::TooManyStreams,
+        ]);
+    }
+    if takes("Idempotency-Key", ParameterIn::Header) {
         codes.extend([
             Code::InvalidHeader,
             Code::IdempotencyKeyInUse,
             Code::IdempotencyKeyReused,
         ]);
     }
-    if in_header.contains(&"If-Match") {
+    if takes("If-Match", ParameterIn::Header) {
         codes.extend([Code::InvalidHeader, Code::PreconditionFailed]);
         if writes {
             codes.push(Code::PreconditionRequired);

@@ -116,7 +116,7 @@ pub struct Scope(Sha256);
 
 impl Scope {
     /// Parameters that do not change what is listed.
-    const FORM: [&str; 5] = ["cursor", "limit", "page", "size", "count"];
+    const FORM: [&str; 6] = ["cursor", "limit", "page", "size", "count", "format"];
 
     pub(super) fn new(path: &str, query: &[(String, String)]) -> Self {
         let mut filters: Vec<_> = query
@@ -200,6 +200,17 @@ impl Cursor {
     }
 }
 
+impl std::str::FromStr for Cursor {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::decode(text).ok_or_else(|| {
+            let detail = "This is not a cursor of this service; start again without it.";
+            Invalid::new("invalid_cursor", detail)
+        })
+    }
+}
+
 impl std::fmt::Display for Cursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let place = self.place.encode(self.version);
@@ -226,10 +237,7 @@ impl ToSchema for Cursor {}
 impl<'de> Deserialize<'de> for Cursor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::decode(&text).ok_or_else(|| {
-            let detail = "This is not a cursor of this service; start again without it.";
-            D::Error::custom(Invalid::new("invalid_cursor", detail))
-        })
+        text.parse().map_err(D::Error::custom)
     }
 }
 

@@ -4,37 +4,44 @@
 //! - [`order`]: by what a list is sorted
 //! - [`cursor`]: opaque positions
 //! - [`window`]: the rows that are asked for, as one statement
+//! - [`view`]: the part that is asked for, and the answer with it
+//! - [`form`]: a page, or one of the forms that are streamed
 //! - [`page`]: the rows as a page
 //! - `links`: where the other pages are
+//! - `stream`: all rows, as the database gives them
+//! - `encode`: rows as bytes
 
 pub mod cursor;
+mod encode;
+pub mod form;
 mod links;
 pub mod order;
 pub mod page;
+mod stream;
+pub mod view;
 pub mod window;
 
 use axum::{
     extract::FromRequestParts,
-    http::{HeaderName, header, request::Parts},
+    http::{Method, header, request::Parts},
 };
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use sqlx::{FromRow, PgPool, Postgres, QueryBuilder, postgres::PgRow};
+use serde::{Deserialize, de::DeserializeOwned};
+use sqlx::{FromRow, Postgres, QueryBuilder, postgres::PgRow};
 use utoipa::IntoParams;
 
 use self::{
-    cursor::{Cursor, Place, Scope, foreign},
-    links::Address,
-    order::{Order, SortKey, Sorting},
-    page::{Count, Natural, Page, PageInfo},
-    window::{Positioned, Rows, Start, Window, estimate},
+    cursor::Cursor,
+    form::{Format, LastEvent, not_an_event},
+    order::{SortKey, Sorting},
+    page::{Count, Natural},
+    stream::Streaming,
+    view::{Form, View},
 };
-use super::extract::{Json, query_parameters};
-use crate::problem::{Code, FieldError, Problem};
-
-/// Rows on a page where the request does not say how many.
-const DEFAULT_ROWS: u16 = 50;
-/// How far into a list a page may reach by its number: the rows in front of it are read as well.
-const MAX_DEPTH: u16 = 10_000;
+use super::{extract::query_parameters, layers::RequestId, streams::Streams};
+use crate::{
+    problem::{Code, Documents, Problem},
+    values::PublicUrl,
+};
 
 /// A resource that is listed.
 pub trait Listed: for<'r> FromRow<'r, PgRow> + Send {
@@ -45,10 +52,17 @@ pub trait Listed: for<'r> FromRow<'r, PgRow> + Send {
     const TABLE: &'static str;
     const ID: &'static str;
     const SORT_KEYS: &'static [SortKey];
+    /// What one is called, as the name of an event.
+    const NAME: &'static str;
+    /// The fields as JSON names them, in their order.
+    const FIELDS: &'static [&'static str];
 }
 
 /// Which rows of its table a list has.
-pub trait Selection {
+pub trait Selection: Sync {
+    /// What it means that there is no such list.
+    const ABSENT: Code = Code::RouteNotFound;
+
     /// Adds the conditions, each with ` AND ` in front.
     fn push_filters(&self, query: &mut QueryBuilder<Postgres>);
 
@@ -60,10 +74,10 @@ pub trait Selection {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct Paging {
-    /// Rows on a page; 50 where it is not given.
+    /// Rows at most. On a page 500 or fewer, 50 where it is not given; in a stream all of them.
     #[serde(default)]
     #[param(inline)]
-    limit: Option<Natural<500>>,
+    limit: Option<Natural<1_000_000_000>>,
     /// `next_cursor` or `prev_cursor` of another page, with the same filters and `sort`.
     #[serde(default)]
     cursor: Option<Cursor>,
@@ -81,6 +95,10 @@ pub struct Paging {
     #[serde(default)]
     #[param(inline)]
     count: Option<Count>,
+    /// The form of the answer, for links; else `Accept` chooses it.
+    #[serde(default)]
+    #[param(inline)]
+    format: Option<Format>,
 }
 
 /// The list that a request asks for: its filters, and the view of it.
@@ -89,20 +107,6 @@ pub struct List<F, R> {
     pub filter: F,
     pub view: View<R>,
 }
-
-/// The page of a list that a request asks for.
-#[derive(Debug)]
-pub struct View<R> {
-    window: Window<R>,
-    /// Where pages are numbered, which one it is.
-    number: Option<u16>,
-    count: Option<Count>,
-    scope: Scope,
-    address: Address,
-}
-
-/// A page as an answer, with links to the others.
-pub type PageAnswer<R> = ([(HeaderName, String); 1], Json<Page<R>>);
 
 impl<F, R, S> FromRequestParts<S> for List<F, R>
 where
@@ -120,202 +124,56 @@ where
         else {
             return Err(parameters.refused());
         };
-        let view = View::new(order, paging, parts.uri.path(), pairs)?;
+        let mut paging: Paging = paging;
+        let form = form(parts, &mut paging)?;
+        let view = View::new(order, paging, form, parts.uri.path(), pairs)?;
         Ok(Self { filter, view })
     }
 }
 
-impl<R: Listed> View<R> {
-    fn new(
-        order: Order,
-        paging: Paging,
-        path: &str,
-        query: Vec<(String, String)>,
-    ) -> Result<Self, Problem> {
-        let number = page_number(&paging)?;
-        let scope = Scope::new(path, &query);
-        let rows = paging.limit.or(paging.size);
-        let rows = rows.map_or(DEFAULT_ROWS, Natural::get);
-        let start = match paging.cursor {
-            Some(cursor) => {
-                let place = scope.place(cursor)?;
-                if !order.has(&place.position) {
-                    return Err(foreign());
-                }
-                Start::At(place)
+/// The form of the answer. Where a client of events goes on, its last event says from where.
+fn form(parts: &Parts, paging: &mut Paging) -> Result<Form, Problem> {
+    let format = Format::of(&parts.headers, paging.format)?;
+    if format == Format::Json {
+        return Ok(Form::Page);
+    }
+    if format == Format::Sse {
+        match LastEvent::of(&parts.headers)? {
+            Some(LastEvent::End) => return Ok(Form::Ended),
+            Some(LastEvent::Row(cursor)) => {
+                paging.cursor = Some(cursor.parse().map_err(|_| not_an_event())?);
             }
-            None => Start::Offset((number.unwrap_or(1) - 1) * rows),
-        };
-        Ok(Self {
-            window: Window::new(order, start, rows),
-            number,
-            count: paging.count,
-            scope,
-            address: Address::new(path, query),
-        })
-    }
-
-    /// Reads the page; none if the list itself is not there.
-    pub async fn read(
-        &self,
-        pool: &PgPool,
-        selection: &impl Selection,
-    ) -> sqlx::Result<Option<Rows<R>>> {
-        let exact = self.count == Some(Count::Exact);
-        let read = self.window.read(pool, selection, exact).await?;
-        let Some(mut rows) = read else {
-            return Ok(None);
-        };
-        if self.count == Some(Count::Estimated) && self.counted(&rows).is_none() {
-            rows.total = Some(estimate::<R>(pool, selection).await?);
-        }
-        Ok(Some(rows))
-    }
-
-    /// How many rows the list has, if the page shows it: it holds the last one, and how many are in
-    /// front of it is known.
-    fn counted(&self, rows: &Rows<R>) -> Option<i64> {
-        let Start::Offset(before) = self.window.start else {
-            return None;
-        };
-        let ends = !rows.more && (before == 0 || !rows.positioned.is_empty());
-        let on_page = i64::try_from(rows.positioned.len()).ok()?;
-        ends.then_some(i64::from(before) + on_page)
-    }
-
-    fn total(&self, rows: &Rows<R>) -> Option<(i64, Count)> {
-        let asked = self.count?;
-        match self.counted(rows) {
-            Some(total) => Some((total, Count::Exact)),
-            None => rows.total.map(|total| (total, asked)),
+            None => {}
         }
     }
-
-    /// Makes the answer of what was read.
-    #[must_use]
-    pub fn page(&self, rows: Rows<R>) -> PageAnswer<R>
-    where
-        R: Serialize,
-    {
-        let total = self.total(&rows);
-        let cursor = |place| self.scope.cursor(place).to_string();
-        let prev_cursor = self.place_before(&rows).map(cursor);
-        let next_cursor = self.place_behind(&rows).map(cursor);
-        let links = self.links(prev_cursor.as_deref(), next_cursor.as_deref());
-        let info = PageInfo {
-            next_cursor,
-            prev_cursor,
-            total: total.map(|(total, _)| total),
-            total_kind: total.map(|(_, kind)| kind),
-        };
-        let page = Page {
-            data: rows.into_rows(),
-            page: info,
-        };
-        ([(header::LINK, links)], Json(page))
+    if parts.method == Method::HEAD {
+        return Ok(Form::HeaderOnly(format));
     }
-
-    /// The place in front of the page, unless nothing is known to be there. Where the page is empty,
-    /// it is where it was read from.
-    fn place_before(&self, rows: &Rows<R>) -> Option<Place> {
-        let first = rows.positioned.first().map(position);
-        let first = first.map(Place::before);
-        match &self.window.start {
-            Start::Offset(0) => None,
-            Start::Offset(_) => first,
-            Start::At(place) if place.backward => first.filter(|_| rows.more),
-            Start::At(place) => first.or_else(|| Some(place.turned())),
-        }
-    }
-
-    /// As [`place_before`](Self::place_before), behind the page.
-    fn place_behind(&self, rows: &Rows<R>) -> Option<Place> {
-        let last = rows.positioned.last().map(position);
-        let last = last.map(Place::after);
-        match &self.window.start {
-            Start::At(place) if place.backward => last.or_else(|| Some(place.turned())),
-            _ => last.filter(|_| rows.more),
-        }
-    }
-
-    fn links(&self, prev: Option<&str>, next: Option<&str>) -> String {
-        let rows = self.window.rows;
-        // From a numbered page one goes on by number as far as numbers go, and then by cursor.
-        let by_number = |relation, number: u16| {
-            let number = Some(number.to_string());
-            self.address.link(relation, &[("page", number)])
-        };
-        let by_cursor = |relation, cursor: Option<&str>| {
-            let limit = Some(rows.to_string());
-            let cursor = cursor.map(str::to_owned);
-            let changed = [
-                ("page", None),
-                ("size", None),
-                ("limit", limit),
-                ("cursor", cursor),
-            ];
-            self.address.link(relation, &changed)
-        };
-        let next = next.map(|cursor| match self.number {
-            Some(number) if reaches(number + 1, rows) => by_number("next", number + 1),
-            _ => by_cursor("next", Some(cursor)),
-        });
-        let prev = match self.number {
-            Some(number) => (number > 1).then(|| by_number("prev", number - 1)),
-            None => prev.map(|cursor| by_cursor("prev", Some(cursor))),
-        };
-        let first = match self.number {
-            Some(_) => by_number("first", 1),
-            None => by_cursor("first", None),
-        };
-        let links: Vec<_> = next.into_iter().chain(prev).chain([first]).collect();
-        links.join(", ")
-    }
-}
-
-fn position<R>(row: &Positioned<R>) -> cursor::Position {
-    row.position.clone()
-}
-
-/// Whether a page may be asked for by this number.
-fn reaches(number: u16, rows: u16) -> bool {
-    u32::from(number) * u32::from(rows) <= u32::from(MAX_DEPTH)
-}
-
-/// The number of the page, where pages are numbered.
-fn page_number(paging: &Paging) -> Result<Option<u16>, Problem> {
-    let numbered = [
-        ("page", paging.page.is_some()),
-        ("size", paging.size.is_some()),
-    ];
-    let followed = [
-        ("limit", paging.limit.is_some()),
-        ("cursor", paging.cursor.is_some()),
-    ];
-    let given = |parameters: [(&'static str, bool); 2]| {
-        let given = parameters.into_iter().filter(|(_, given)| *given);
-        given.map(|(name, _)| name).collect::<Vec<_>>()
+    let set_by_layers = (
+        parts.extensions.get::<Streams>(),
+        parts.extensions.get::<RequestId>(),
+        parts.extensions.get::<PublicUrl>(),
+    );
+    let (Some(streams), Some(RequestId(request_id)), Some(public_url)) = set_by_layers else {
+        return Err(Code::InternalError.into());
     };
-    let (numbered, followed) = (given(numbered), given(followed));
-    if numbered.is_empty() {
-        return Ok(None);
-    }
-    if !followed.is_empty() {
-        let names = numbered.into_iter().chain(followed);
-        let errors = names.map(|name| {
-            let detail = "Give either `page` and `size`, or `cursor` and `limit`.";
-            FieldError::at_parameter(name, "conflict", detail)
-        });
-        return Err(Problem::from(Code::InvalidParameter).with_errors(errors.collect()));
-    }
-    let number = paging.page.map_or(1, Natural::get);
-    let rows = paging.size.map_or(DEFAULT_ROWS, Natural::get);
-    if !reaches(number, rows) {
-        let detail = format!(
-            "`page` times `size` is at most {MAX_DEPTH}; to go further, follow `next_cursor` of a page."
-        );
-        let error = FieldError::at_parameter("page", "too_deep", detail);
-        return Err(Problem::from(Code::InvalidParameter).with_errors(vec![error]));
-    }
-    Ok(Some(number))
+    let streaming = Streaming {
+        format,
+        streams: streams.clone(),
+        documents: Documents {
+            request_id: request_id.clone(),
+            public_url: public_url.clone(),
+        },
+        trailers: takes_trailers(parts),
+    };
+    Ok(Form::Stream(streaming, paging.limit.map(Natural::get)))
+}
+
+/// Whether the client reads what stands behind the body (RFC 9110, section 10.1.4).
+fn takes_trailers(parts: &Parts) -> bool {
+    let lines = parts.headers.get_all(header::TE).iter();
+    lines
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(','))
+        .any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
 }

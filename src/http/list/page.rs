@@ -11,16 +11,16 @@ use crate::values::Invalid;
 
 /// A whole number from 1 to `MAX`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Natural<const MAX: u16>(u16);
+pub struct Natural<const MAX: u32>(u32);
 
-impl<const MAX: u16> Natural<MAX> {
+impl<const MAX: u32> Natural<MAX> {
     #[must_use]
-    pub fn get(self) -> u16 {
+    pub fn get(self) -> u32 {
         self.0
     }
 }
 
-impl<'de, const MAX: u16> Deserialize<'de> for Natural<MAX> {
+impl<'de, const MAX: u32> Deserialize<'de> for Natural<MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -36,7 +36,7 @@ impl<'de, const MAX: u16> Deserialize<'de> for Natural<MAX> {
     }
 }
 
-impl<const MAX: u16> PartialSchema for Natural<MAX> {
+impl<const MAX: u32> PartialSchema for Natural<MAX> {
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new()
             .schema_type(Type::Integer)
@@ -46,26 +46,26 @@ impl<const MAX: u16> PartialSchema for Natural<MAX> {
     }
 }
 
-impl<const MAX: u16> ToSchema for Natural<MAX> {}
+impl<const MAX: u32> ToSchema for Natural<MAX> {}
 
 /// How many rows are read at most: 1 to `MAX`, `DEFAULT` where it is not given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub struct Limit<const DEFAULT: u16, const MAX: u16>(Natural<MAX>);
+pub struct Limit<const DEFAULT: u32, const MAX: u32>(Natural<MAX>);
 
-impl<const DEFAULT: u16, const MAX: u16> Limit<DEFAULT, MAX> {
+impl<const DEFAULT: u32, const MAX: u32> Limit<DEFAULT, MAX> {
     #[must_use]
-    pub fn rows(self) -> u16 {
+    pub fn rows(self) -> u32 {
         self.0.get()
     }
 }
 
-impl<const DEFAULT: u16, const MAX: u16> Default for Limit<DEFAULT, MAX> {
+impl<const DEFAULT: u32, const MAX: u32> Default for Limit<DEFAULT, MAX> {
     fn default() -> Self {
         Self(Natural(DEFAULT))
     }
 }
 
-impl<const DEFAULT: u16, const MAX: u16> PartialSchema for Limit<DEFAULT, MAX> {
+impl<const DEFAULT: u32, const MAX: u32> PartialSchema for Limit<DEFAULT, MAX> {
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new()
             .schema_type(Type::Integer)
@@ -76,7 +76,7 @@ impl<const DEFAULT: u16, const MAX: u16> PartialSchema for Limit<DEFAULT, MAX> {
     }
 }
 
-impl<const DEFAULT: u16, const MAX: u16> ToSchema for Limit<DEFAULT, MAX> {}
+impl<const DEFAULT: u32, const MAX: u32> ToSchema for Limit<DEFAULT, MAX> {}
 
 /// A page of a list.
 #[derive(Debug, Serialize, ToSchema)]

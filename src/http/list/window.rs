@@ -20,7 +20,7 @@ use super::{
 #[derive(Debug, Clone)]
 pub(super) enum Start {
     /// So many rows behind the first.
-    Offset(u16),
+    Offset(u32),
     At(Place),
 }
 
@@ -30,7 +30,7 @@ pub struct Window<R> {
     pub(super) order: Order,
     pub(super) start: Start,
     /// Rows at most.
-    pub(super) rows: u16,
+    pub(super) rows: u32,
     of: PhantomData<fn() -> R>,
 }
 
@@ -82,7 +82,7 @@ impl<R> Rows<R> {
 }
 
 impl<R: Listed> Window<R> {
-    pub(super) fn new(order: Order, start: Start, rows: u16) -> Self {
+    pub(super) fn new(order: Order, start: Start, rows: u32) -> Self {
         Self {
             order,
             start,
@@ -92,7 +92,7 @@ impl<R: Listed> Window<R> {
     }
 
     #[must_use]
-    pub fn newest(rows: u16) -> Self {
+    pub fn newest(rows: u32) -> Self {
         Self::new(Order::default(), Start::Offset(0), rows)
     }
 
@@ -123,8 +123,9 @@ impl<R: Listed> Window<R> {
                 rows.push(Positioned::from_row(row)?);
             }
         }
-        let more = rows.len() > usize::from(self.rows);
-        rows.truncate(self.rows.into());
+        let wanted = usize::try_from(self.rows).unwrap_or(usize::MAX);
+        let more = rows.len() > wanted;
+        rows.truncate(wanted);
         if self.backward() {
             rows.reverse();
         }
@@ -152,15 +153,46 @@ impl<R: Listed> Window<R> {
         query.push(" AS total");
         selection.push_parent(&mut query);
         query.push(") l LEFT JOIN (");
-        self.push_rows(&mut query, selection);
+        self.push_rows(&mut query, selection, Some(i64::from(self.rows) + 1));
         query.push(") r ON true");
         let key = self.order.key.map(|_| "r.sort_key");
         self.push_order(&mut query, key, "r.id");
         query
     }
 
-    /// The rows by themselves: one more than wanted, which tells whether more follow.
-    fn push_rows(&self, query: &mut QueryBuilder<Postgres>, selection: &impl Selection) {
+    /// The rows by themselves, from where the window begins to the end of the list or the limit.
+    pub(super) fn stream_query(
+        &self,
+        selection: &impl Selection,
+        limit: Option<u32>,
+    ) -> QueryBuilder<Postgres> {
+        let mut query = QueryBuilder::new("");
+        self.push_rows(&mut query, selection, limit.map(i64::from));
+        query
+    }
+
+    /// Whether the list itself is there.
+    pub(super) async fn parent_is_there(
+        &self,
+        executor: impl PgExecutor<'_>,
+        selection: &impl Selection,
+    ) -> sqlx::Result<bool> {
+        let mut query = QueryBuilder::new("SELECT true");
+        let alone = query.sql().as_str().len();
+        selection.push_parent(&mut query);
+        if query.sql().as_str().len() == alone {
+            return Ok(true);
+        }
+        let found = query.build().fetch_optional(executor).await?;
+        Ok(found.is_some())
+    }
+
+    fn push_rows(
+        &self,
+        query: &mut QueryBuilder<Postgres>,
+        selection: &impl Selection,
+        limit: Option<i64>,
+    ) {
         let key = self.order.key.map(|key| key.expression);
         query.push("SELECT ").push(R::COLUMNS);
         match key {
@@ -175,7 +207,9 @@ impl<R: Listed> Window<R> {
             self.push_place(query, place);
         }
         self.push_order(query, key, R::ID);
-        query.push(" LIMIT ").push_bind(i64::from(self.rows) + 1);
+        if let Some(rows) = limit {
+            query.push(" LIMIT ").push_bind(rows);
+        }
         if let Start::Offset(rows @ 1..) = self.start {
             query.push(" OFFSET ").push_bind(i64::from(rows));
         }

@@ -1,15 +1,16 @@
 //! The lists of mail records, put together at run time from the filters that are given.
 
-use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
+use sqlx::{PgExecutor, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use crate::{
     http::list::{
-        Listed, Selection, View,
+        Listed, Selection,
         order::SortKey,
         window::{Rows, Window},
     },
     mail_records::model::{MailRecord, MailRecordFilter},
+    problem::Code,
 };
 
 impl Listed for MailRecord {
@@ -22,6 +23,28 @@ impl Listed for MailRecord {
     const SORT_KEYS: &'static [SortKey] = &[
         SortKey::timestamp("created_at", "r.created_at"),
         SortKey::timestamp("status_at", "r.status_at"),
+    ];
+    const NAME: &'static str = "mail_record";
+    const FIELDS: &'static [&'static str] = &[
+        "id",
+        "member_id",
+        "recipient",
+        "sender",
+        "subject",
+        "category",
+        "tags",
+        "metadata",
+        "message_id",
+        "provider",
+        "provider_message_id",
+        "external_id",
+        "retry_of",
+        "status",
+        "status_at",
+        "status_reason",
+        "created_at",
+        "updated_at",
+        "version",
     ];
 }
 
@@ -53,12 +76,14 @@ impl Selection for MailRecordFilter {
 }
 
 /// The mail records of one member, who must be there.
-struct OfMember<'a> {
-    member_id: Uuid,
-    filter: &'a MailRecordFilter,
+pub(in crate::mail_records) struct OfMember<'a> {
+    pub(in crate::mail_records) member_id: Uuid,
+    pub(in crate::mail_records) filter: &'a MailRecordFilter,
 }
 
 impl Selection for OfMember<'_> {
+    const ABSENT: Code = Code::MemberNotFound;
+
     fn push_filters(&self, query: &mut QueryBuilder<Postgres>) {
         query.push(" AND r.member_id = ").push_bind(self.member_id);
         self.filter.push_filters(query);
@@ -71,29 +96,11 @@ impl Selection for OfMember<'_> {
     }
 }
 
-pub(in crate::mail_records) async fn list_all(
-    pool: &PgPool,
-    filter: &MailRecordFilter,
-    view: &View<MailRecord>,
-) -> sqlx::Result<Rows<MailRecord>> {
-    Ok(view.read(pool, filter).await?.unwrap_or_default())
-}
-
-/// A member's mail records; none if there is no such member.
-pub(in crate::mail_records) async fn list_of_member(
-    pool: &PgPool,
-    member_id: Uuid,
-    filter: &MailRecordFilter,
-    view: &View<MailRecord>,
-) -> sqlx::Result<Option<Rows<MailRecord>>> {
-    view.read(pool, &OfMember { member_id, filter }).await
-}
-
 /// The newest mail records of a member; none if there is no such member.
 pub async fn newest_of_member(
     executor: impl PgExecutor<'_>,
     member_id: Uuid,
-    rows: u16,
+    rows: u32,
 ) -> sqlx::Result<Option<Vec<MailRecord>>> {
     let filter = &MailRecordFilter::default();
     let newest = Window::newest(rows);

@@ -7,8 +7,8 @@ mod list;
 use sqlx::{PgConnection, PgExecutor, query, query_scalar};
 use uuid::Uuid;
 
+pub(super) use list::OfMember;
 pub use list::newest_of_member;
-pub(super) use list::{list_all, list_of_member};
 
 use super::model::{MailCategory, MailRecord, MailRecordInput, MailRecordReplacement, MailStatus};
 use crate::{

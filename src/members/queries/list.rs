@@ -1,9 +1,9 @@
 //! The list of members, put together at run time from the filters that are given.
 
-use sqlx::{PgPool, Postgres, QueryBuilder};
+use sqlx::{Postgres, QueryBuilder};
 
 use crate::{
-    http::list::{Listed, Selection, View, order::SortKey, window::Rows},
+    http::list::{Listed, Selection, order::SortKey},
     members::model::{Member, MemberFilter},
     values::SearchTerm,
 };
@@ -18,6 +18,21 @@ impl Listed for Member {
         SortKey::date("joined", "m.joined"),
         SortKey::date("birth", "coalesce(m.birth, 'infinity')"),
         SortKey::timestamp("created_at", "m.created_at"),
+    ];
+    const NAME: &'static str = "member";
+    const FIELDS: &'static [&'static str] = &[
+        "id",
+        "external_id",
+        "email",
+        "name",
+        "birth",
+        "joined",
+        "status",
+        "tags",
+        "attributes",
+        "created_at",
+        "updated_at",
+        "version",
     ];
 }
 
@@ -69,12 +84,4 @@ fn push_search(query: &mut QueryBuilder<Postgres>, term: &SearchTerm<0>) {
     query
         .push(" AND m.search_text LIKE ")
         .push_bind(term.pattern());
-}
-
-pub(in crate::members) async fn list(
-    pool: &PgPool,
-    filter: &MemberFilter,
-    view: &View<Member>,
-) -> sqlx::Result<Rows<Member>> {
-    Ok(view.read(pool, filter).await?.unwrap_or_default())
 }

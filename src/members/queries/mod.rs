@@ -7,8 +7,6 @@ mod list;
 use sqlx::{PgExecutor, PgPool, query};
 use uuid::Uuid;
 
-pub(super) use list::list;
-
 use super::model::{ExternalId, Member, MemberInput, MemberStatus};
 use crate::{
     http::conditional::Guard,

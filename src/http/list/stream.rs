@@ -1,0 +1,294 @@
+//! A whole list, row by row as the database gives it, in memory that does not grow with it.
+
+use std::{io, time::Duration};
+
+use axum::{
+    body::{Body, Bytes},
+    http::{HeaderMap, HeaderName, HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+use futures_util::{FutureExt, TryStreamExt, stream};
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+use serde::Serialize;
+use sqlx::{FromRow, PgConnection, PgPool, Postgres, QueryBuilder, pool::PoolConnection};
+use tokio::{
+    sync::{OwnedSemaphorePermit, mpsc, oneshot},
+    time::sleep,
+};
+use tracing::Instrument;
+
+use super::{
+    Listed, Selection,
+    cursor::{Place, Scope},
+    encode::Encoder,
+    form::Format,
+    window::{Positioned, Window},
+};
+use crate::{
+    http::streams::Streams,
+    problem::{Code, Documents, Problem},
+};
+
+/// Bytes that are gathered before they are sent, unless nothing more is there to be gathered.
+const CHUNK: usize = 16 * 1024;
+/// How many rows there were; the field of a trailer, for those who can read one.
+const ROW_COUNT: HeaderName = HeaderName::from_static("row-count");
+/// Tells a proxy to pass on what comes as it comes.
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// How a list is streamed.
+#[derive(Debug)]
+pub(super) struct Streaming {
+    pub(super) format: Format,
+    pub(super) streams: Streams,
+    /// Writes the document of a problem that comes too late to be the answer.
+    pub(super) documents: Documents,
+    /// Whether the client reads trailers.
+    pub(super) trailers: bool,
+}
+
+/// The header of a streamed answer, without the rows.
+pub(super) fn header_only<R: Listed>(format: Format) -> Response {
+    let mut response = Body::empty().into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, format.media_type());
+    headers.insert(ACCEL_BUFFERING, HeaderValue::from_static("no"));
+    if let Some(extension) = format.extension()
+        && let Ok(disposition) =
+            HeaderValue::try_from(format!("attachment; filename=\"{}s.{extension}\"", R::NAME))
+    {
+        headers.insert(header::CONTENT_DISPOSITION, disposition);
+    }
+    response
+}
+
+/// Streams the rows of `window`; none if the list itself is not there.
+///
+/// What fails before the first row is an answer as any other.
+pub(super) async fn stream<R: Listed + Serialize + 'static>(
+    pool: &PgPool,
+    selection: &impl Selection,
+    window: &Window<R>,
+    limit: Option<u32>,
+    scope: Scope,
+    streaming: Streaming,
+) -> Result<Option<Response>, Problem> {
+    let place = streaming.streams.enter().await?;
+    let mut lease = Lease::begin(pool).await?;
+    if !window
+        .parent_is_there(&mut *lease.connection, selection)
+        .await?
+    {
+        lease.end().await?;
+        return Ok(None);
+    }
+    let query = window.stream_query(selection, limit);
+    let mut response = header_only::<R>(streaming.format);
+    if streaming.trailers {
+        let names = HeaderValue::from_static("row-count");
+        response.headers_mut().insert(header::TRAILER, names);
+    }
+    let (sender, receiver) = mpsc::channel(1);
+    let (begun, begins) = oneshot::channel();
+    let pump = Pump {
+        encoder: Encoder::new::<R>(streaming.format),
+        scope,
+        trailers: streaming.trailers,
+        heartbeat: streaming.streams.heartbeat,
+        documents: streaming.documents,
+        out: Out {
+            bytes: Vec::with_capacity(CHUNK + CHUNK / 4),
+            sender,
+        },
+        begun: Some(begun),
+        _place: place,
+    };
+    tokio::spawn(pump.run::<R>(lease, query).in_current_span());
+    match begins.await {
+        Ok(Ok(())) => {}
+        Ok(Err(problem)) => return Err(problem),
+        Err(_panicked) => return Err(Code::InternalError.into()),
+    }
+    let frames = stream::unfold(receiver, |mut receiver| async {
+        receiver.recv().await.map(|frame| (frame, receiver))
+    });
+    *response.body_mut() = Body::new(StreamBody::new(frames));
+    Ok(Some(response))
+}
+
+/// A connection that reads one snapshot. Unless the transaction is brought to its end, the connection
+/// is closed: what is left of a result would else be read before the next request could have it.
+struct Lease {
+    connection: PoolConnection<Postgres>,
+    ended: bool,
+}
+
+impl Lease {
+    async fn begin(pool: &PgPool) -> sqlx::Result<Self> {
+        let mut lease = Self {
+            connection: pool.acquire().await?,
+            ended: false,
+        };
+        // A slow reader makes a long statement: its client, and not the clock, decides when it ends.
+        let begin =
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0";
+        sqlx::raw_sql(begin).execute(&mut *lease.connection).await?;
+        Ok(lease)
+    }
+
+    async fn end(mut self) -> sqlx::Result<()> {
+        sqlx::raw_sql("COMMIT")
+            .execute(&mut *self.connection)
+            .await?;
+        self.ended = true;
+        Ok(())
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.connection.close_on_drop();
+        }
+    }
+}
+
+/// What is on its way to the client.
+struct Out {
+    bytes: Vec<u8>,
+    sender: mpsc::Sender<io::Result<Frame<Bytes>>>,
+}
+
+/// The client has left.
+struct Departed;
+
+impl Out {
+    /// Sends what was gathered, and waits until the client has taken what was sent before.
+    async fn flush(&mut self) -> Result<(), Departed> {
+        if self.bytes.is_empty() {
+            return Ok(());
+        }
+        let bytes = Bytes::copy_from_slice(&self.bytes);
+        self.bytes.clear();
+        self.send(Ok(Frame::data(bytes))).await
+    }
+
+    async fn send(&self, frame: io::Result<Frame<Bytes>>) -> Result<(), Departed> {
+        self.sender.send(frame).await.map_err(|_| Departed)
+    }
+}
+
+/// Takes rows from the database to the client.
+struct Pump {
+    encoder: Encoder,
+    scope: Scope,
+    trailers: bool,
+    heartbeat: Duration,
+    documents: Documents,
+    out: Out,
+    /// Told when the first row is there, or that none is.
+    begun: Option<oneshot::Sender<Result<(), Problem>>>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Pump {
+    async fn run<R: Listed + Serialize>(
+        mut self,
+        mut lease: Lease,
+        mut query: QueryBuilder<Postgres>,
+    ) {
+        self.encoder.begin(&mut self.out.bytes);
+        // A departed client needs no answer, and the connection is closed with the lease.
+        match self.rows::<R>(&mut lease.connection, &mut query).await {
+            Ok(Ok(())) => {
+                lease.end().await.ok();
+                self.finish().await.ok();
+            }
+            Ok(Err(problem)) => {
+                drop(lease);
+                self.fail(problem).await.ok();
+            }
+            Err(Departed) => {}
+        }
+        tracing::debug!(rows = self.encoder.rows, "the stream has ended");
+    }
+
+    async fn rows<R: Listed + Serialize>(
+        &mut self,
+        connection: &mut PgConnection,
+        query: &mut QueryBuilder<Postgres>,
+    ) -> Result<Result<(), Problem>, Departed> {
+        let mut rows = query.build().fetch(connection);
+        loop {
+            let next = match rows.try_next().now_or_never() {
+                Some(next) => next,
+                None => {
+                    // Nothing more is there yet, so what is there goes out.
+                    if self.begun.is_none() {
+                        self.out.flush().await?;
+                    }
+                    tokio::select! {
+                        next = rows.try_next() => next,
+                        () = self.out.sender.closed() => return Err(Departed),
+                        () = sleep(self.heartbeat) => {
+                            let beat = self.encoder.heartbeat().unwrap_or_default();
+                            self.out.bytes.extend_from_slice(beat);
+                            continue;
+                        }
+                    }
+                }
+            };
+            let row = match next {
+                Ok(Some(row)) => Positioned::<R>::from_row(&row),
+                Ok(None) => return Ok(Ok(())),
+                Err(error) => Err(error),
+            };
+            let Positioned { row, position } = match row {
+                Ok(row) => row,
+                Err(error) => return Ok(Err(error.into())),
+            };
+            let scope = &self.scope;
+            let cursor = || scope.cursor(Place::after(position)).to_string();
+            if self.encoder.row(&mut self.out.bytes, &row, cursor).is_err() {
+                return Ok(Err(Code::InternalError.into()));
+            }
+            self.begin();
+            if self.out.bytes.len() >= CHUNK {
+                self.out.flush().await?;
+            }
+        }
+    }
+
+    fn begin(&mut self) {
+        if let Some(begun) = self.begun.take() {
+            // A client that has left meanwhile is noticed by what is sent.
+            begun.send(Ok(())).ok();
+        }
+    }
+
+    async fn finish(&mut self) -> Result<(), Departed> {
+        self.begin();
+        self.encoder.end(&mut self.out.bytes);
+        self.out.flush().await?;
+        if self.trailers {
+            let count = HeaderValue::from(self.encoder.rows);
+            let trailers = HeaderMap::from_iter([(ROW_COUNT, count)]);
+            self.out.send(Ok(Frame::trailers(trailers))).await?;
+        }
+        Ok(())
+    }
+
+    /// Breaks the transfer, so that a part of a list never looks like the whole.
+    async fn fail(&mut self, problem: Problem) -> Result<(), Departed> {
+        if let Some(begun) = self.begun.take() {
+            begun.send(Err(problem)).ok();
+            return Ok(());
+        }
+        let document = self.documents.write(problem);
+        self.encoder.fail(&mut self.out.bytes, &document);
+        self.out.flush().await?;
+        let broken = io::Error::other("the list could not be read to its end");
+        self.out.send(Err(broken)).await
+    }
+}
