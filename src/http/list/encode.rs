@@ -139,7 +139,7 @@ fn cell(value: Option<&Value>) -> Cow<'_, str> {
     match value {
         None | Some(Value::Null) => Cow::Borrowed(""),
         Some(Value::String(text)) => harmless(text),
-        Some(other) => harmless_owned(other.to_string()),
+        Some(other) => Cow::Owned(harmless(&other.to_string()).into_owned()),
     }
 }
 
@@ -151,10 +151,6 @@ fn harmless(text: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(text)
     }
-}
-
-fn harmless_owned(text: String) -> Cow<'static, str> {
-    Cow::Owned(harmless(&text).into_owned())
 }
 
 #[cfg(test)]

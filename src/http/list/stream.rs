@@ -50,7 +50,9 @@ pub(super) struct Streaming {
 
 /// The header of a streamed answer, without the rows.
 pub(super) fn header_only<R: Listed>(format: Format) -> Response {
-    let mut response = Body::empty().into_response();
+    // Of no known length, which is what the header is to say.
+    let nothing = stream::empty::<io::Result<Frame<Bytes>>>();
+    let mut response = Body::new(StreamBody::new(nothing)).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, format.media_type());
     headers.insert(ACCEL_BUFFERING, HeaderValue::from_static("no"));
@@ -221,21 +223,21 @@ impl Pump {
     ) -> Result<Result<(), Problem>, Departed> {
         let mut rows = query.build().fetch(connection);
         loop {
-            let next = match rows.try_next().now_or_never() {
-                Some(next) => next,
-                None => {
-                    // Nothing more is there yet, so what is there goes out.
-                    if self.begun.is_none() {
-                        self.out.flush().await?;
-                    }
-                    tokio::select! {
-                        next = rows.try_next() => next,
-                        () = self.out.sender.closed() => return Err(Departed),
-                        () = sleep(self.heartbeat) => {
-                            let beat = self.encoder.heartbeat().unwrap_or_default();
-                            self.out.bytes.extend_from_slice(beat);
-                            continue;
-                        }
+            let ready = rows.try_next().now_or_never();
+            let next = if let Some(next) = ready {
+                next
+            } else {
+                // Nothing more is there yet, so what is there goes out.
+                if self.begun.is_none() {
+                    self.out.flush().await?;
+                }
+                tokio::select! {
+                    next = rows.try_next() => next,
+                    () = self.out.sender.closed() => return Err(Departed),
+                    () = sleep(self.heartbeat) => {
+                        let beat = self.encoder.heartbeat().unwrap_or_default();
+                        self.out.bytes.extend_from_slice(beat);
+                        continue;
                     }
                 }
             };

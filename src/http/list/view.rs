@@ -68,8 +68,8 @@ impl<R: Listed> View<R> {
         let number = page_number(&paging)?;
         let scope = Scope::new(path, &query);
         let limit = paging.limit.map(Natural::get);
-        let rows = limit.or(paging.size.map(Natural::get));
-        let rows = rows.unwrap_or(DEFAULT_ROWS);
+        let size = paging.size.map(Natural::get);
+        let rows = limit.or(size).unwrap_or(DEFAULT_ROWS);
         let start = match paging.cursor {
             Some(cursor) => {
                 let place = scope.place(cursor)?;

@@ -165,15 +165,21 @@ impl Answer {
             "allOf": [content["schema"]],
             "components": DOCUMENT["components"],
         });
-        if !media_type.ends_with("json") {
-            return;
-        }
+        let bodies = match media_type {
+            "application/x-ndjson" => {
+                let lines = self.text.lines().map(serde_json::from_str);
+                lines.collect::<Result<_, _>>().expect("an object a line")
+            }
+            _ if media_type.ends_with("json") => vec![self.body.clone()],
+            _ => return,
+        };
         let validator = jsonschema::options()
             .should_validate_formats(true)
             .build(&schema)
             .expect("a schema");
-        let faults: Vec<_> = validator
-            .iter_errors(&self.body)
+        let faults: Vec<_> = bodies
+            .iter()
+            .flat_map(|body| validator.iter_errors(body))
             .map(|error| format!("{}: {error}", error.instance_path()))
             .collect();
         assert!(

@@ -7,6 +7,7 @@
 //! - [`log`]: the log, as a test reads it
 //! - [`request`]: a request, and the client that sends it
 //! - [`shim`]: a link between service and Postgres that can be held and cut
+//! - [`streamed`]: an answer that is read as it comes
 //! - [`wire`]: a client that writes its bytes itself
 //!
 //! From `tests/kit`, which other tests take in too:
@@ -26,6 +27,7 @@ pub(crate) mod request;
 #[path = "../../kit/sessions.rs"]
 pub(crate) mod sessions;
 pub(crate) mod shim;
+pub(crate) mod streamed;
 #[path = "../../kit/wait.rs"]
 pub(crate) mod wait;
 pub(crate) mod wire;

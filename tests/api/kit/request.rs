@@ -12,7 +12,7 @@ use hyper_util::{
 };
 use serde_json::Value;
 
-use super::Answer;
+use super::{Answer, streamed::Streamed};
 
 pub(crate) type HttpClient = Client<HttpConnector, Full<Bytes>>;
 
@@ -82,6 +82,16 @@ impl Request {
             .await
             .unwrap_or_else(|error| panic!("{asked}: {error}"));
         Answer::new(asked, &method, &path, status, headers, &bytes)
+    }
+
+    /// Sends the request and reads the header of the answer; the body is read as it comes.
+    pub(crate) async fn open(self) -> Streamed {
+        let mut request = hyper::Request::new(Full::new(self.body));
+        *request.method_mut() = self.method;
+        *request.uri_mut() = self.url.parse().expect("a URL");
+        *request.headers_mut() = self.headers;
+        let response = self.client.request(request).await.expect("an answer");
+        Streamed::new(response)
     }
 
     /// Sends the request, whatever comes of it.
