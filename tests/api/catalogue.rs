@@ -61,6 +61,7 @@ async fn happen(code: Code) -> Refusal {
         Code::MemberNotFound => member_not_found().await,
         Code::MailRecordNotFound => mail_record_not_found().await,
         Code::MethodNotAllowed => method_not_allowed().await,
+        Code::NotAcceptable => not_acceptable().await,
         Code::RequestTimeout => request_timeout().await,
         Code::EmailTaken => email_taken().await,
         Code::ExternalIdTaken => external_id_taken().await,
@@ -78,6 +79,7 @@ async fn happen(code: Code) -> Refusal {
         Code::InternalError => internal_error().await,
         Code::DatabaseUnavailable => database_unavailable().await,
         Code::TimedOut => timed_out().await,
+        Code::TooManyStreams => too_many_streams().await,
         Code::NotReady => not_ready().await,
         Code::ShuttingDown => shutting_down().await,
     }
@@ -354,6 +356,28 @@ async fn timed_out() -> Refusal {
     let locked = locked(&app).await;
     let refusal = of_answer(LIST, app.get(MEMBERS).await);
     drop(locked);
+    refusal
+}
+
+async fn not_acceptable() -> Refusal {
+    let app = App::start().await;
+    let request = get(&app, MEMBERS).header("accept", "image/png");
+    of_answer(LIST, request.send().await)
+}
+
+async fn too_many_streams() -> Refusal {
+    let app = App::start_with(Settings {
+        streams: 1,
+        acquire_timeout: SECOND,
+        ..Settings::default()
+    })
+    .await;
+    let path = format!("{MEMBERS}?format=ndjson");
+    let mut sql = locked(&app).await;
+    let held = app.wire("GET", &path, &Value::Null).await;
+    until_locked(&mut sql, 1).await;
+    let refusal = of_answer(LIST, app.get(&path).await);
+    drop(held);
     refusal
 }
 
