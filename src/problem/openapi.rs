@@ -153,6 +153,11 @@ fn example(code: Code) -> Example {
             "out_of_range",
             "A whole number from 1 to 500 is expected.",
         )]),
+        Code::InvalidHeader => problem.with_errors(vec![FieldError::at_header(
+            "if-match",
+            "invalid",
+            "`*` or a list of entity tags is expected, such as \"3\".",
+        )]),
         Code::InvalidBody => problem.with_errors(vec![FieldError::at_pointer(
             ["name"],
             "required",
