@@ -37,7 +37,8 @@ one, a path that is not listed here is 404 `route_not_found`, a method that is n
 as `cursor` with the same filters and `sort`, lead to the pages beside it, and so do the links in `Link` \
 (RFC 8288); no row is met twice or left out, whatever is added or deleted meanwhile. Near the \
 beginning of a list, `page` and `size` number the pages instead. `count` adds a total.
-- `ETag` is the `version` of a resource in quotes. With `If-Match` a write is done only to that version, \
+- `ETag` is the `version` of a resource in quotes, with `-gzip` behind it where the answer is compressed; \
+both are good in what follows. With `If-Match` a write is done only to that version, \
 and is 412 `precondition_failed` otherwise; a proxy that makes the tag weak (`W/`) makes it useless for that \
 (RFC 9110, section 13.1.1). With `If-None-Match` a read is 304 where nothing has changed.
 - PATCH takes a JSON merge patch (RFC 7396).
