@@ -1,0 +1,75 @@
+//! What is in conflict with what the register has, or is not there.
+
+use serde_json::json;
+
+use super::{CREATE, MEMBERS, READ, Refusal, create, get, locked, of_answer};
+use crate::kit::{App, Wire, document::Subject, sessions::until_locked};
+
+pub(super) async fn member_not_found() -> Refusal {
+    let app = App::start().await;
+    let ann = app.member("ann").await;
+    app.delete(&ann).await.expect(204);
+    of_answer(READ, app.get(&ann).await)
+}
+
+pub(super) async fn mail_record_not_found() -> Refusal {
+    let app = App::start().await;
+    let record = Subject::create(&app).await.mail_record;
+    app.delete(&record).await.expect(204);
+    let operation = "GET /api/v1/members/{member_id}/mail-records/{id}";
+    of_answer(operation, app.get(&record).await)
+}
+
+pub(super) async fn email_taken() -> Refusal {
+    let app = App::start().await;
+    app.member("ann").await;
+    let body = json!({"name": "Ann", "email": "ANN@example.org"});
+    of_answer(CREATE, app.post(MEMBERS, body).await)
+}
+
+pub(super) async fn external_id_taken() -> Refusal {
+    let app = App::start().await;
+    let body = json!({"name": "Ann", "external_id": "ann-1"});
+    app.post(MEMBERS, body.clone()).await.created();
+    of_answer(CREATE, app.post(MEMBERS, body).await)
+}
+
+pub(super) async fn provider_message_id_taken() -> Refusal {
+    let app = App::start().await;
+    let records = format!("{}/mail-records", app.member("ann").await);
+    let body = json!({"subject": "Hi", "provider": "p", "provider_message_id": "1"});
+    let other = json!({"subject": "Other", "provider": "p", "provider_message_id": "1"});
+    app.post(&records, body).await.created();
+    let operation = "POST /api/v1/members/{member_id}/mail-records";
+    of_answer(operation, app.post(&records, other).await)
+}
+
+pub(super) async fn idempotency_key_in_use() -> Refusal {
+    let app = App::start().await;
+    let mut sql = locked(&app).await;
+    let body = json!({"name": "Ann"});
+    let mut first = Wire::connect(app.address).await;
+    first
+        .request_with("POST", MEMBERS, "Idempotency-Key: one\r\n", &body)
+        .await;
+    until_locked(&mut sql, 1).await;
+    let second = create(&app).header("idempotency-key", "one").json(&body);
+    of_answer(CREATE, second.send().await)
+}
+
+pub(super) async fn idempotency_key_reused() -> Refusal {
+    let app = App::start().await;
+    let named = |name| {
+        let request = create(&app).header("idempotency-key", "one");
+        request.json(&json!({"name": name})).send()
+    };
+    named("Ann").await.expect(201);
+    of_answer(CREATE, named("Bob").await)
+}
+
+pub(super) async fn precondition_failed() -> Refusal {
+    let app = App::start().await;
+    let ann = app.member("ann").await;
+    let request = get(&app, &ann).header("if-match", "\"2\"");
+    of_answer(READ, request.send().await)
+}
