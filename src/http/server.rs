@@ -1,9 +1,18 @@
 //! Connections, and how they end.
 
-use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::Router;
-use hyper::server::conn::http1;
+use hyper::{Version, server::conn::http1};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -218,29 +227,37 @@ async fn serve_connection(stream: TcpStream, app: Router, bounds: Bounds, shutdo
     stream.set_nodelay(true).ok();
     let late = shutdown.is_draining();
     let stream = StallLimited::new(stream, bounds.stall_timeout);
+    let old = Arc::new(AtomicBool::new(false));
+    let is_old = old.clone();
     let service = TowerToHyperService::new(tower::service_fn(move |request: hyper::Request<_>| {
         let mut app = app.clone();
+        is_old.store(request.version() == Version::HTTP_10, Ordering::Relaxed);
         async move {
             let response = app.call(request.map(axum::body::Body::new)).await;
             Ok::<_, Infallible>(response.unwrap_or_else(|never| match never {}))
         }
     }));
-    let connection = http1::Builder::new()
+    let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(bounds.header_timeout)
         .max_buf_size(MAX_BUFFER)
         // A connection that comes while the service is going gets one answer.
         .keep_alive(!late)
         .serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
     let result = tokio::select! {
-        result = connection.as_mut() => result,
+        result = &mut connection => result,
         () = shutdown.begun(), if !late => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+            Pin::new(&mut connection).graceful_shutdown();
+            (&mut connection).await
         }
     };
     if let Err(error) = result {
         debug!("connection ended: {error}");
+        if old.load(Ordering::Relaxed) {
+            // In HTTP/1.0 a body ends with the connection (RFC 9112, section 6.3): one that is broken
+            // off must not end like one that is whole.
+            let stream = connection.into_parts().io.into_inner().into_inner();
+            stream.set_zero_linger().ok();
+        }
     }
 }

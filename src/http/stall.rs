@@ -31,6 +31,10 @@ impl<S> StallLimited<S> {
         }
     }
 
+    pub(super) fn into_inner(self) -> S {
+        self.stream
+    }
+
     fn watch<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 use tokio::time::sleep;
 
 use crate::kit::{
-    App, Settings,
+    App, Settings, Wire,
     streamed::{Event, events},
     wait::until,
 };
@@ -44,6 +44,20 @@ async fn running(sql: &mut PgConnection) -> i64 {
     .fetch_one(sql)
     .await
     .expect("a count")
+}
+
+/// Ends the one connection of the service on which a statement runs, when there is one.
+async fn end_statements(sql: &mut PgConnection) {
+    let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+               WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'active'";
+    until("a statement runs", async || {
+        let ended: i64 = sqlx::query_scalar(end)
+            .fetch_one(&mut *sql)
+            .await
+            .expect("ended");
+        ended == 1
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -124,14 +138,7 @@ async fn a_database_that_fails_in_the_middle_is_never_a_clean_end() {
         let path = format!("{MEMBERS}?format={format}");
         let mut streamed = app.request(Method::GET, &path).open().await;
         streamed.lines(10_000).await;
-        let ended: i64 = sqlx::query_scalar(
-            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-             WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'active'",
-        )
-        .fetch_one(&mut sql)
-        .await
-        .expect("ended");
-        assert_eq!(ended, 1, "{format}");
+        end_statements(&mut sql).await;
         streamed.rest().await.expect_err("a broken transfer");
         let said = match format {
             "ndjson" => streamed.text.lines().last().map(str::to_owned),
@@ -152,6 +159,33 @@ async fn a_database_that_fails_in_the_middle_is_never_a_clean_end() {
         }
         app.get(MEMBERS).await.expect(200);
     }
+}
+
+/// There the end of the connection is the end of the list: proxies ask so by default.
+#[tokio::test]
+async fn nor_is_it_for_a_client_of_http_1_0() {
+    let app = App::start().await;
+    fill(&app, 20_000).await;
+    for format in FORMATS {
+        let mut wire = Wire::connect(app.address).await;
+        wire.send(&format!(
+            "GET {MEMBERS}?format={format} HTTP/1.0\r\nHost: here\r\n\r\n"
+        ))
+        .await;
+        wire.begun().await;
+        end_statements(&mut app.sql().await).await;
+        let (text, end) = wire.read_out().await;
+        assert!(!text.contains("transfer-encoding"));
+        end.expect_err("a reset connection");
+    }
+    let mut wire = Wire::connect(app.address).await;
+    wire.send(&format!(
+        "GET {MEMBERS}?format=csv HTTP/1.0\r\nHost: here\r\n\r\n"
+    ))
+    .await;
+    let (text, end) = wire.read_out().await;
+    end.expect("the end of a list");
+    assert!(text.matches('\n').count() > 20_000);
 }
 
 #[tokio::test]

@@ -143,6 +143,19 @@ impl Wire {
         String::from_utf8(self.ahead).expect("UTF-8")
     }
 
+    /// Waits until an answer begins.
+    pub(crate) async fn begun(&mut self) {
+        while self.ahead.is_empty() {
+            assert!(self.read_more().await.expect("an answer"));
+        }
+    }
+
+    /// Reads until the connection ends; says how it did.
+    pub(crate) async fn read_out(mut self) -> (String, io::Result<()>) {
+        let end = self.read_to_end().await;
+        (String::from_utf8_lossy(&self.ahead).into_owned(), end)
+    }
+
     async fn read_to_end(&mut self) -> io::Result<()> {
         let reading = async {
             while self.read_more().await? {}
