@@ -49,11 +49,11 @@ def open_list(address, media_type, query=""):
     return connection, answer
 
 
-def backends(state):
-    """How many connections of the service are in a state, by the processes' titles."""
+def backends(*states):
+    """The processes of Postgres that are at work for the service, by their titles."""
     titles = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout
     lines = [line.split(None, 1) for line in titles.splitlines()]
-    return [int(pid) for pid, title in lines if title.startswith("postgres:") and title.endswith(state)]
+    return [int(pid) for pid, title in lines if title.startswith("postgres:") and title.endswith(states)]
 
 
 def fill():
@@ -99,7 +99,7 @@ def check(address):
         connection, answer = open_list(address, media_type)
         first = answer.readline()
         # The rest waits in the database until it is read: nothing between keeps all of it.
-        running = backends("SELECT")
+        running = backends("SELECT", "idle in transaction")
         assert running, f"{media_type}: the list was over when its first line arrived"
         assert first + answer.read() == whole, f"{media_type}: not the same behind nginx"
         connection.close()
@@ -107,7 +107,7 @@ def check(address):
 
         connection, answer = open_list(address, media_type)
         answer.readline()
-        for pid in backends("SELECT"):
+        for pid in backends("SELECT", "idle in transaction"):
             os.kill(pid, signal.SIGTERM)
         try:
             rest = answer.read()

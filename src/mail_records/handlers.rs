@@ -88,11 +88,7 @@ pub(super) async fn list_of_member(
     Path(MailRecordsPath { member_id }): Path<MailRecordsPath>,
     List { filter, view }: List<MailRecordFilter, MailRecord>,
 ) -> Result<Response, Problem> {
-    let of_member = OfMember {
-        member_id,
-        filter: &filter,
-    };
-    view.answer(&pool, &of_member).await
+    view.answer(&pool, OfMember { member_id, filter }).await
 }
 
 /// List the mail records of all members, newest first unless sorted
@@ -111,7 +107,7 @@ pub(super) async fn list_all(
     State(pool): State<PgPool>,
     List { filter, view }: List<MailRecordFilter, MailRecord>,
 ) -> Result<Response, Problem> {
-    view.answer(&pool, &filter).await
+    view.answer(&pool, filter).await
 }
 
 /// Read a mail record

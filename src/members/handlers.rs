@@ -78,7 +78,7 @@ pub(super) async fn list(
     State(pool): State<PgPool>,
     List { filter, view }: List<MemberFilter, Member>,
 ) -> Result<Response, Problem> {
-    view.answer(&pool, &filter).await
+    view.answer(&pool, filter).await
 }
 
 /// Read a member

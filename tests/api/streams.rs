@@ -49,7 +49,7 @@ async fn running(sql: &mut PgConnection) -> i64 {
 /// Ends the one connection of the service on which a statement runs, when there is one.
 async fn end_statements(sql: &mut PgConnection) {
     let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-               WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'active'";
+               WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'";
     until("a statement runs", async || {
         let ended: i64 = sqlx::query_scalar(end)
             .fetch_one(&mut *sql)

@@ -20,7 +20,7 @@ use tracing::Instrument;
 
 use super::{
     Listed, Selection,
-    cursor::{Place, Scope},
+    cursor::{Place, Position, Scope},
     encode::Encoder,
     form::Format,
     window::{Positioned, Window},
@@ -32,6 +32,9 @@ use crate::{
 
 /// Bytes that are gathered before they are sent, unless nothing more is there to be gathered.
 const CHUNK: usize = 16 * 1024;
+/// Rows that one statement reads. Asked for all of a list at once, the database would rather sort it
+/// than follow an index, and the first row would wait for the last.
+const STRETCH: u32 = 1000;
 /// How many rows there were; the field of a trailer, for those who can read one.
 const ROW_COUNT: HeaderName = HeaderName::from_static("row-count");
 /// Tells a proxy to pass on what comes as it comes.
@@ -70,8 +73,8 @@ pub(super) fn header_only<R: Listed>(format: Format) -> Response {
 /// What fails before the first row is an answer as any other.
 pub(super) async fn stream<R: Listed + Serialize + 'static>(
     pool: &PgPool,
-    selection: &impl Selection,
-    window: &Window<R>,
+    selection: impl Selection + Send + 'static,
+    window: Window<R>,
     limit: Option<u32>,
     scope: Scope,
     streaming: Streaming,
@@ -79,13 +82,12 @@ pub(super) async fn stream<R: Listed + Serialize + 'static>(
     let place = streaming.streams.enter().await?;
     let mut lease = Lease::begin(pool).await?;
     if !window
-        .parent_is_there(&mut *lease.connection, selection)
+        .parent_is_there(&mut *lease.connection, &selection)
         .await?
     {
         lease.end().await?;
         return Ok(None);
     }
-    let query = window.stream_query(selection, limit);
     let mut response = header_only::<R>(streaming.format);
     if streaming.trailers {
         let names = HeaderValue::from_static("row-count");
@@ -106,7 +108,7 @@ pub(super) async fn stream<R: Listed + Serialize + 'static>(
         begun: Some(begun),
         _place: place,
     };
-    tokio::spawn(pump.run::<R>(lease, query).in_current_span());
+    tokio::spawn(pump.run(lease, selection, window, limit).in_current_span());
     match begins.await {
         Ok(Ok(())) => {}
         Ok(Err(problem)) => return Err(problem),
@@ -132,9 +134,10 @@ impl Lease {
             connection: pool.acquire().await?,
             ended: false,
         };
-        // A slow reader makes a long statement: its client, and not the clock, decides when it ends.
-        let begin =
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0";
+        // The client, and not the clock, decides how long it takes to read.
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+                     SET LOCAL statement_timeout = 0;
+                     SET LOCAL idle_in_transaction_session_timeout = 0";
         sqlx::raw_sql(begin).execute(&mut *lease.connection).await?;
         Ok(lease)
     }
@@ -198,11 +201,14 @@ impl Pump {
     async fn run<R: Listed + Serialize>(
         mut self,
         mut lease: Lease,
-        mut query: QueryBuilder<Postgres>,
+        selection: impl Selection,
+        window: Window<R>,
+        limit: Option<u32>,
     ) {
         self.encoder.begin(&mut self.out.bytes);
+        let rows = self.rows(&mut lease.connection, &selection, window, limit);
         // A departed client needs no answer, and the connection is closed with the lease.
-        match self.rows::<R>(&mut lease.connection, &mut query).await {
+        match rows.await {
             Ok(Ok(())) => {
                 lease.end().await.ok();
                 self.finish().await.ok();
@@ -216,12 +222,38 @@ impl Pump {
         tracing::debug!(rows = self.encoder.rows, "the stream has ended");
     }
 
+    /// Takes the rows of `window` and what follows it, up to `limit`.
     async fn rows<R: Listed + Serialize>(
         &mut self,
         connection: &mut PgConnection,
-        query: &mut QueryBuilder<Postgres>,
+        selection: &impl Selection,
+        mut window: Window<R>,
+        limit: Option<u32>,
     ) -> Result<Result<(), Problem>, Departed> {
+        let mut left = limit;
+        loop {
+            let wanted = left.map_or(STRETCH, |left| left.min(STRETCH));
+            let mut query = window.stretch(selection, wanted);
+            let (count, last) = match self.stretch::<R>(connection, &mut query).await? {
+                Ok(stretch) => stretch,
+                Err(problem) => return Ok(Err(problem)),
+            };
+            left = left.map(|left| left.saturating_sub(count));
+            match last {
+                Some(last) if count == wanted && left != Some(0) => window = window.behind(last),
+                _ => return Ok(Ok(())),
+            }
+        }
+    }
+
+    /// Takes the rows of one statement; says how many there were, and where the last one stands.
+    async fn stretch<R: Listed + Serialize>(
+        &mut self,
+        connection: &mut PgConnection,
+        query: &mut QueryBuilder<Postgres>,
+    ) -> Result<Result<(u32, Option<Position>), Problem>, Departed> {
         let mut rows = query.build().fetch(connection);
+        let (mut count, mut last) = (0, None);
         loop {
             let ready = rows.try_next().now_or_never();
             let next = if let Some(next) = ready {
@@ -243,18 +275,20 @@ impl Pump {
             };
             let row = match next {
                 Ok(Some(row)) => Positioned::<R>::from_row(&row),
-                Ok(None) => return Ok(Ok(())),
+                Ok(None) => return Ok(Ok((count, last))),
                 Err(error) => Err(error),
             };
             let Positioned { row, position } = match row {
                 Ok(row) => row,
                 Err(error) => return Ok(Err(error.into())),
             };
-            let scope = &self.scope;
-            let cursor = || scope.cursor(Place::after(position)).to_string();
+            let place = Place::after(position.clone());
+            let cursor = || self.scope.cursor(place).to_string();
             if self.encoder.row(&mut self.out.bytes, &row, cursor).is_err() {
                 return Ok(Err(Code::InternalError.into()));
             }
+            count += 1;
+            last = Some(position);
             self.begin();
             if self.out.bytes.len() >= CHUNK {
                 self.out.flush().await?;

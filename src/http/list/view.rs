@@ -95,21 +95,21 @@ impl<R: Listed> View<R> {
     ///
     /// # Errors
     /// [`Selection::ABSENT`] if the list itself is not there.
-    pub async fn answer<S: Selection>(
+    pub async fn answer<S: Selection + Send + 'static>(
         self,
         pool: &PgPool,
-        selection: &S,
+        selection: S,
     ) -> Result<Response, Problem>
     where
         R: Serialize + 'static,
     {
         let answer = match self.form {
             Form::Page => {
-                let rows = self.read(pool, selection).await?;
+                let rows = self.read(pool, &selection).await?;
                 rows.map(|rows| self.page(rows))
             }
             Form::Stream(streaming, limit) => {
-                stream::stream(pool, selection, &self.window, limit, self.scope, streaming).await?
+                stream::stream(pool, selection, self.window, limit, self.scope, streaming).await?
             }
             Form::HeaderOnly(format) => Some(stream::header_only::<R>(format)),
             Form::Ended => Some(StatusCode::NO_CONTENT.into_response()),

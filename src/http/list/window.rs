@@ -153,22 +153,24 @@ impl<R: Listed> Window<R> {
         query.push(" AS total");
         selection.push_parent(&mut query);
         query.push(") l LEFT JOIN (");
-        self.push_rows(&mut query, selection, Some(i64::from(self.rows) + 1));
+        self.push_rows(&mut query, selection, i64::from(self.rows) + 1);
         query.push(") r ON true");
         let key = self.order.key.map(|_| "r.sort_key");
         self.push_order(&mut query, key, "r.id");
         query
     }
 
-    /// The rows by themselves, from where the window begins to the end of the list or the limit.
-    pub(super) fn stream_query(
-        &self,
-        selection: &impl Selection,
-        limit: Option<u32>,
-    ) -> QueryBuilder<Postgres> {
+    /// The first rows of the window by themselves.
+    pub(super) fn stretch(&self, selection: &impl Selection, rows: u32) -> QueryBuilder<Postgres> {
         let mut query = QueryBuilder::new("");
-        self.push_rows(&mut query, selection, limit.map(i64::from));
+        self.push_rows(&mut query, selection, rows.into());
         query
+    }
+
+    /// What follows the row at `position`, in the same order.
+    pub(super) fn behind(self, position: Position) -> Self {
+        let start = Start::At(Place::after(position));
+        Self { start, ..self }
     }
 
     /// Whether the list itself is there.
@@ -191,7 +193,7 @@ impl<R: Listed> Window<R> {
         &self,
         query: &mut QueryBuilder<Postgres>,
         selection: &impl Selection,
-        limit: Option<i64>,
+        limit: i64,
     ) {
         let key = self.order.key.map(|key| key.expression);
         query.push("SELECT ").push(R::COLUMNS);
@@ -207,9 +209,7 @@ impl<R: Listed> Window<R> {
             self.push_place(query, place);
         }
         self.push_order(query, key, R::ID);
-        if let Some(rows) = limit {
-            query.push(" LIMIT ").push_bind(rows);
-        }
+        query.push(" LIMIT ").push_bind(limit);
         if let Start::Offset(rows @ 1..) = self.start {
             query.push(" OFFSET ").push_bind(i64::from(rows));
         }

@@ -76,12 +76,12 @@ impl Selection for MailRecordFilter {
 }
 
 /// The mail records of one member, who must be there.
-pub(in crate::mail_records) struct OfMember<'a> {
+pub(in crate::mail_records) struct OfMember {
     pub(in crate::mail_records) member_id: Uuid,
-    pub(in crate::mail_records) filter: &'a MailRecordFilter,
+    pub(in crate::mail_records) filter: MailRecordFilter,
 }
 
-impl Selection for OfMember<'_> {
+impl Selection for OfMember {
     const ABSENT: Code = Code::MemberNotFound;
 
     fn push_filters(&self, query: &mut QueryBuilder<Postgres>) {
@@ -102,7 +102,7 @@ pub async fn newest_of_member(
     member_id: Uuid,
     rows: u32,
 ) -> sqlx::Result<Option<Vec<MailRecord>>> {
-    let filter = &MailRecordFilter::default();
+    let filter = MailRecordFilter::default();
     let newest = Window::newest(rows);
     let rows = newest
         .read(executor, &OfMember { member_id, filter }, false)
