@@ -26,7 +26,7 @@ async fn fill(app: &App, rows: i64) {
          SELECT (lpad(to_hex(n), 8, '0') || '-0000-7000-8000-000000000000')::uuid, 'n' || n % 7,
                 'n' || n % 7, '2000-01-01'::date + n::int % 5,
                 CASE WHEN n % 3 > 0 THEN '1970-01-01'::date + n::int % 4 END,
-                jsonb_build_object('pad', repeat('x', 1000))
+                jsonb_build_object('pad', repeat('x', 3000))
          FROM generate_series(1, $1::bigint) n",
     )
     .bind(rows)
@@ -39,7 +39,8 @@ async fn fill(app: &App, rows: i64) {
 async fn running(sql: &mut PgConnection) -> i64 {
     sqlx::query_scalar(
         "SELECT count(*) FROM pg_stat_activity
-         WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'",
+         WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+             AND state <> 'idle'",
     )
     .fetch_one(sql)
     .await
@@ -49,7 +50,8 @@ async fn running(sql: &mut PgConnection) -> i64 {
 /// Ends the one connection of the service on which a statement runs, when there is one.
 async fn end_statements(sql: &mut PgConnection) {
     let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-               WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'";
+               WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+             AND state <> 'idle'";
     until("a statement runs", async || {
         let ended: i64 = sqlx::query_scalar(end)
             .fetch_one(&mut *sql)
