@@ -14,7 +14,7 @@ use utoipa::{
 use super::{
     answer::Entity,
     document::header_parameter,
-    entity_tag::{PATTERN, Tag, Tags, entity_tag, quoted},
+    entity_tag::{PATTERN, Tag, Tags, quoted},
 };
 use crate::problem::{Code, FieldError, Problem};
 
@@ -65,8 +65,20 @@ impl Preconditions {
     /// # Errors
     /// [`Code::PreconditionFailed`].
     pub fn answer<T: Versioned + Serialize>(&self, resource: T) -> Result<Response, Problem> {
-        match self.of_read(resource.version()) {
-            Verdict::Proceed => Ok(Entity(resource).into_response()),
+        let state = resource.version().to_string();
+        self.read(&state, || Entity(resource).into_response())
+    }
+
+    /// Answers a read of what is in `state`, which is the text of its entity tag: by `whole`, or that
+    /// the client has it already.
+    ///
+    /// # Errors
+    /// [`Code::PreconditionFailed`].
+    pub fn read(&self, state: &str, whole: impl FnOnce() -> Response) -> Result<Response, Problem> {
+        match self.of_read(state) {
+            Verdict::Proceed => {
+                Ok(([(header::ETAG, quoted(state.as_bytes()))], whole()).into_response())
+            }
             Verdict::NotModified(tag) => {
                 Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response())
             }
@@ -75,18 +87,18 @@ impl Preconditions {
     }
 
     /// In the order of RFC 9110, section 13.2.2.
-    fn of_read(&self, version: i64) -> Verdict {
+    fn of_read(&self, state: &str) -> Verdict {
         if let Some(tags) = &self.if_match
-            && !tags.hold_strongly(version)
+            && !tags.hold_strongly(state)
         {
             return Verdict::Failed;
         }
         match &self.if_none_match {
             None => Verdict::Proceed,
-            Some(Tags::Any) => Verdict::NotModified(entity_tag(version)),
+            Some(Tags::Any) => Verdict::NotModified(quoted(state.as_bytes())),
             Some(Tags::Listed(tags)) => tags
                 .iter()
-                .find(|tag| tag.version() == Some(version))
+                .find(|tag| tag.state() == state.as_bytes())
                 .map_or(Verdict::Proceed, |tag| {
                     Verdict::NotModified(quoted(&tag.opaque))
                 }),
@@ -220,7 +232,7 @@ fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Tags>, Problem>
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{super::entity_tag::entity_tag, *};
 
     fn asked(name: &HeaderName, lines: &[&str]) -> Result<Preconditions, Problem> {
         let mut headers = HeaderMap::new();
@@ -246,9 +258,11 @@ mod tests {
             ("\"1-br\"", false, false),
             ("*", true, true),
         ] {
-            let verdict = asked(&header::IF_MATCH, &[tag]).expect(tag).of_read(1);
+            let verdict = asked(&header::IF_MATCH, &[tag]).expect(tag).of_read("1");
             assert_eq!(verdict == Verdict::Proceed, strong, "If-Match: {tag}");
-            let verdict = asked(&header::IF_NONE_MATCH, &[tag]).expect(tag).of_read(1);
+            let verdict = asked(&header::IF_NONE_MATCH, &[tag])
+                .expect(tag)
+                .of_read("1");
             assert_eq!(verdict != Verdict::Proceed, weak, "If-None-Match: {tag}");
         }
     }
@@ -261,7 +275,9 @@ mod tests {
             &[",, \"1\" ,"],
             &["\"a,b\",\"1\""],
         ] {
-            let read = asked(&header::IF_MATCH, lines).expect("a list").of_read(1);
+            let read = asked(&header::IF_MATCH, lines)
+                .expect("a list")
+                .of_read("1");
             assert_eq!(read, Verdict::Proceed, "{lines:?}");
         }
     }
@@ -291,7 +307,7 @@ mod tests {
         headers.insert(header::IF_MATCH, HeaderValue::from_static("\"2\""));
         headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static("\"1\""));
         assert_eq!(
-            Preconditions::of(&headers).expect("valid").of_read(1),
+            Preconditions::of(&headers).expect("valid").of_read("1"),
             Verdict::Failed
         );
     }
@@ -302,7 +318,7 @@ mod tests {
             let mut tags: Vec<_> = others.iter().map(|other| format!("\"{other}\"")).collect();
             tags.push(entity_tag(version).to_str().expect("ASCII").to_owned());
             let preconditions = asked(&header::IF_MATCH, &[&tags.join(", ")]).expect("valid");
-            prop_assert_eq!(preconditions.of_read(version), Verdict::Proceed);
+            prop_assert_eq!(preconditions.of_read(&version.to_string()), Verdict::Proceed);
             let guard = preconditions.guard().expect("a guard");
             prop_assert!(guard.only.is_some_and(|only| only.contains(&version)));
         }

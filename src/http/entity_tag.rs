@@ -77,21 +77,26 @@ impl Tags {
     }
 
     /// Two tags are the same if neither is weak (RFC 9110, section 8.8.3.2).
-    pub(super) fn hold_strongly(&self, version: i64) -> bool {
+    pub(super) fn hold_strongly(&self, state: &str) -> bool {
         match self {
             Self::Any => true,
             Self::Listed(tags) => tags
                 .iter()
-                .any(|tag| !tag.weak && tag.version() == Some(version)),
+                .any(|tag| !tag.weak && tag.state() == state.as_bytes()),
         }
     }
 }
 
 impl Tag {
+    /// What the tag was made from, whatever the encoding of the answer that it came with.
+    pub(super) fn state(&self) -> &[u8] {
+        let suffix = GZIP_SUFFIX.as_bytes();
+        self.opaque.strip_suffix(suffix).unwrap_or(&self.opaque)
+    }
+
     /// The version that the tag was made from; none if it is not one of ours.
     pub(super) fn version(&self) -> Option<i64> {
-        let opaque = std::str::from_utf8(&self.opaque).ok()?;
-        let digits = opaque.strip_suffix(GZIP_SUFFIX).unwrap_or(opaque);
+        let digits = std::str::from_utf8(self.state()).ok()?;
         // "01" and "+1" are numbers, but no tags that were ever given out.
         digits
             .parse()
