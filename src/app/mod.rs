@@ -3,10 +3,12 @@
 //!
 //! - `health`: whether the service lives, and whether it is ready
 //! - `docs`: the OpenAPI document and Swagger UI
+//! - `page`: the page at `/`
 //! - `problems`: the catalogue of problems
 
 mod docs;
 mod health;
+mod page;
 mod problems;
 
 use axum::{
@@ -51,6 +53,7 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
     let bounded = api
         .with_state(state.pool.clone())
         .merge(docs::router(&openapi))
+        .merge(page::router())
         .layer(from_fn_with_state(known, refuse_unknown_parameters))
         .layer(Extension(state.idempotency))
         .layer(Extension(state.streams.clone()))

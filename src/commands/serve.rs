@@ -170,6 +170,7 @@ pub async fn run() -> Result<(), Error> {
 fn greet(listeners: &[TcpListener], database: &Database) -> io::Result<()> {
     let address = listeners[0].local_addr()?;
     let mut out = io::stdout().lock();
+    writeln!(out, "Page        http://{address}/")?;
     writeln!(out, "API         http://{address}/api/v1")?;
     writeln!(out, "Swagger UI  http://{address}/swagger-ui/")?;
     writeln!(out, "Data        {}", database.place)

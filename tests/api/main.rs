@@ -29,6 +29,7 @@ mod media_types;
 mod members;
 mod migrations;
 mod openapi;
+mod page;
 mod paging;
 mod parameters;
 mod patches;

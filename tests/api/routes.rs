@@ -27,6 +27,8 @@ fn routes() -> Vec<(String, BTreeSet<String>)> {
         "/swagger-ui",
         "/swagger-ui/",
         "/swagger-ui/index.html",
+        "/",
+        "/page/page.mjs",
     ] {
         routes.push((path.to_owned(), BTreeSet::from(["GET".to_owned()])));
     }
@@ -47,7 +49,6 @@ async fn a_path_that_is_not_there_is_a_problem() {
         ..
     } = Subject::create(&app).await;
     let paths = [
-        "/".to_owned(),
         "//".to_owned(),
         "/api".to_owned(),
         "/api/v1".to_owned(),
@@ -68,6 +69,11 @@ async fn a_path_that_is_not_there_is_a_problem() {
         format!("{member}/unknown"),
         format!("{mail_record}/"),
         format!("{mail_record}/events/x"),
+        "/page".to_owned(),
+        "/page/".to_owned(),
+        "/page/page.mjs/".to_owned(),
+        "/page/mod.rs".to_owned(),
+        "/page/no-such-file.mjs".to_owned(),
         "/swagger-ui/no-such-file.js".to_owned(),
         "/swagger-ui/../Cargo.toml".to_owned(),
         "/api-docs".to_owned(),
@@ -81,7 +87,8 @@ async fn a_path_that_is_not_there_is_a_problem() {
             Method::PUT,
             Method::DELETE,
         ] {
-            if path.starts_with("/swagger-ui/") && !method.is_safe() {
+            let file = path.starts_with("/swagger-ui/") || path.starts_with("/page/");
+            if file && !method.is_safe() {
                 continue;
             }
             let head = method == Method::HEAD;
@@ -178,7 +185,9 @@ async fn a_target_in_another_form_is_answered_too() {
     let get = |target: &str| format!("{target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     let absolute = Wire::exchange(app.address, &get("GET http://x/api/v1/members")).await;
     assert_eq!(absolute.status, 200);
-    for target in ["OPTIONS *", "CONNECT example.org:80", "GET http://x"] {
+    let page = Wire::exchange(app.address, &get("GET http://x")).await;
+    assert_eq!(page.status, 200);
+    for target in ["OPTIONS *", "CONNECT example.org:80"] {
         let answer = Wire::exchange(app.address, &get(target)).await;
         answer.problem(404, "route_not_found");
     }

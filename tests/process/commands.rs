@@ -58,7 +58,7 @@ fn a_database_is_migrated_without_serving() {
 fn a_service_without_migrations_is_not_ready() {
     let folder = Folder::new();
     let mut process = Process::start(&folder, &[], &[("MIGRATE_ON_START", "false")]);
-    let [api, _, _] = process.greeting();
+    let [_, api, ..] = process.greeting();
     let address = crate::kit::process::address(&api);
     let (status, body) = get(address, "/readyz");
     assert_eq!((status, &body["code"]), (503, &json!("not_ready")));

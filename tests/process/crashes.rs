@@ -197,7 +197,7 @@ fn a_log_that_cannot_be_written_ends_nothing() {
     let log = full.expect("a full device").into();
     let settings = [("LOG", "info")];
     let mut process = Process::start_with_log(&folder, &[], &settings, log);
-    let [api, _, _] = process.greeting();
+    let [_, api, ..] = process.greeting();
     let address = process::address(&api);
     assert_eq!(get(address, "/readyz").0, 200);
     let body = json!({"name": "Ann"});

@@ -10,7 +10,7 @@ async fn a_server_of_ones_own_is_used_and_no_other_started() {
     let url = url(&database);
     let folder = Folder::new();
     let mut process = Process::start(&folder, &[], &[("DATABASE_URL", &url)]);
-    let [api, _, data] = process.greeting();
+    let [_, api, _, data] = process.greeting();
     assert_eq!(get(address(&api), "/readyz").0, 200);
     let name = database.options.get_database().expect("a name");
     assert!(data.ends_with(&format!("database {name}")), "{data}");
@@ -28,7 +28,7 @@ async fn instances_that_start_together_migrate_once() {
         .map(|_| Process::start(&folder, &[], &[("DATABASE_URL", &url)]))
         .collect();
     for process in &mut processes {
-        let [api, _, _] = process.greeting();
+        let [_, api, ..] = process.greeting();
         assert_eq!(get(address(&api), "/readyz").0, 200);
     }
     let mut sql = database.connect().await;

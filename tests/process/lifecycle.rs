@@ -31,8 +31,9 @@ async fn locked_member(folder: &Folder, address: SocketAddr) -> (String, PgConne
 fn the_start_says_where_everything_is_and_data_lasts() {
     let folder = Folder::new();
     let mut process = Process::start(&folder, &[], &[]);
-    let [api, ui, data] = process.greeting();
+    let [page, api, ui, data] = process.greeting();
     let first = address(&api);
+    assert_eq!(page, format!("Page        http://{first}/"));
     assert_eq!(api, format!("API         http://{first}/api/v1"));
     assert_eq!(ui, format!("Swagger UI  http://{first}/swagger-ui/"));
     let data_dir = folder.data_dir().canonicalize().expect("data folder");
@@ -180,8 +181,8 @@ fn every_way_to_write_an_address_works() {
             ("ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS", "true"),
         ];
         let mut process = Process::start(&folder, &[], &settings);
-        let [api, ui, _] = process.greeting();
-        for line in [&api, &ui] {
+        let [page, api, ui, _] = process.greeting();
+        for line in [&page, &api, &ui] {
             assert!(line.contains(printed.unwrap_or("http://")), "{line}");
         }
         let address = address(&api);

@@ -119,8 +119,9 @@ fn others_are_let_in_only_on_purpose() {
 
     let settings = [open, ("ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS", "true")];
     let mut process = Process::start(&folder, &[], &settings);
-    let [api, ui, _] = process.greeting();
+    let [page, api, ui, _] = process.greeting();
     let port = address(&api).port();
+    assert_eq!(page, format!("Page        http://0.0.0.0:{port}/"));
     assert_eq!(api, format!("API         http://0.0.0.0:{port}/api/v1"));
     assert_eq!(ui, format!("Swagger UI  http://0.0.0.0:{port}/swagger-ui/"));
     let (status, _) = crate::kit::get(([127, 0, 0, 1], port).into(), "/readyz");

@@ -98,7 +98,7 @@ impl Process {
     #[track_caller]
     pub(crate) fn serve(folder: &Folder, settings: &[(&str, &str)]) -> (Self, SocketAddr) {
         let mut process = Self::start(folder, &[], settings);
-        let [api, _, _] = process.greeting();
+        let [_, api, ..] = process.greeting();
         let address = address(&api);
         assert_eq!(super::get(address, "/readyz").0, 200);
         (process, address)
@@ -110,10 +110,10 @@ impl Process {
         Self::start(folder, arguments, settings).output()
     }
 
-    /// The three lines by which the service says that it serves.
+    /// The four lines by which the service says that it serves.
     #[track_caller]
-    pub(crate) fn greeting(&mut self) -> [String; 3] {
-        [(); 3].map(|()| {
+    pub(crate) fn greeting(&mut self) -> [String; 4] {
+        [(); 4].map(|()| {
             let line = self.lines.recv_timeout(DEADLINE);
             line.unwrap_or_else(|_| panic!("no greeting: {:?}", self.end()))
         })
