@@ -1,7 +1,7 @@
 # The project's commands. `make` alone lists them.
 
 .PHONY: help run check format files clippy docs licences test queries readme openapi prepare
-.PHONY: lint-openapi schemathesis swagger-ui
+.PHONY: lint-openapi schemathesis swagger-ui page
 
 help: ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -50,3 +50,6 @@ schemathesis: ## Hold the service to its document (needs Python)
 
 swagger-ui: ## Use Swagger UI in a browser (needs npm and Chromium)
 	scripts/swagger-ui.sh
+
+page: ## Use the page in a browser (needs npm and Chromium)
+	scripts/page.sh

@@ -5,46 +5,12 @@
 //   scripts/swagger-ui.sh [screenshot.png]
 
 import assert from "node:assert/strict";
-import http from "node:http";
-import { createRequire } from "node:module";
+import { HOST, launch, service, startProxy, watch } from "./browser.mjs";
 
-const tools = createRequire(new URL("../target/node/", import.meta.url));
-const { chromium } = tools("playwright-core");
-
-const service = new URL(process.env.SERVICE_URL);
 const [screenshot] = process.argv.slice(2);
-const PREFIX = "/prefix";
 
-// A name and not 127.0.0.1, for which Swagger UI makes exceptions.
-const HOST = "member-mail.test";
-
-const proxy = http.createServer((request, response) => {
-  if (!request.url.startsWith(`${PREFIX}/`)) {
-    response.writeHead(404).end();
-    return;
-  }
-  const { method, headers } = request;
-  const path = request.url.slice(PREFIX.length);
-  const onward = http.request(new URL(path, service), { method, headers }, (answer) => {
-    response.writeHead(answer.statusCode, answer.headers);
-    answer.pipe(response);
-  });
-  request.pipe(onward);
-});
-await new Promise((resolve) => proxy.listen(0, "127.0.0.1", resolve));
-
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: [
-    `--host-resolver-rules=MAP ${HOST} 127.0.0.1`,
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-  ],
-});
+const proxy = await startProxy();
+const browser = await launch();
 
 // Executes the open operation; answers the status once the page shows it.
 async function execute(page, operation) {
@@ -58,11 +24,7 @@ async function execute(page, operation) {
 
 async function use(root, shot) {
   const page = await browser.newPage({ viewport: { width: 1000, height: 1500 } });
-  const requests = [];
-  page.on("request", (request) => requests.push(request));
-  const faults = [];
-  page.on("pageerror", (error) => faults.push(`${error}`));
-  page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
+  const { requests, faults } = watch(page);
 
   // Without the slash at its end, so that the redirect is used too.
   await page.goto(`${root}/swagger-ui`);
@@ -83,19 +45,18 @@ async function use(root, shot) {
   }
   await page.close();
 
-  const urls = requests.map((request) => request.url()).filter((url) => !url.startsWith("data:"));
-  const elsewhere = urls.filter((url) => !url.startsWith(`${root}/`));
+  const elsewhere = requests.filter((url) => !url.startsWith(`${root}/`));
   assert.deepEqual(elsewhere, [], `${root}: requests to another place`);
-  assert.equal(urls.filter((url) => url.includes("/api/v1/members")).length, 4, urls.join("\n"));
+  const executed = requests.filter((url) => url.includes("/api/v1/members"));
+  assert.equal(executed.length, 4, requests.join("\n"));
   assert.deepEqual(faults, [], root);
-  console.log(`${root}: ${urls.length} requests, none elsewhere; list and POST executed twice`);
+  console.log(`${root}: ${requests.length} requests, none elsewhere; list and POST executed twice`);
 }
 
 try {
   await use(`http://${HOST}:${service.port}`, screenshot);
-  await use(`http://${HOST}:${proxy.address().port}${PREFIX}`);
+  await use(proxy.root);
 } finally {
   await browser.close();
-  proxy.closeAllConnections();
-  proxy.close();
+  proxy.stop();
 }
