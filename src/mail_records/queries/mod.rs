@@ -66,26 +66,13 @@ pub(super) async fn add(
         let Some(member) = standing(&mut *connection, member_id, record).await? else {
             return Ok(None);
         };
-        match member.records.as_slice() {
-            [] if record.recipient.is_none() && !member.has_email => {
-                let detail = "The member has no address, so the mail record needs one.";
-                return Err(Problem::invalid_field("recipient", "required", detail));
-            }
-            [] => {}
-            [one] if one.fingerprint.as_deref() == Some(&fingerprint) => {
-                if let Some(record) = get(&mut *connection, member_id, one.id).await? {
+        match member.verdict(record, &fingerprint) {
+            None => {}
+            Some(Verdict::Refused(problem)) => return Err(problem),
+            Some(Verdict::Standing(id)) => {
+                if let Some(record) = get(&mut *connection, member_id, id).await? {
                     return Ok(Some(Added::Standing(record)));
                 }
-            }
-            others => {
-                let key = record.external_id.as_ref().map(Line::as_str);
-                let has_key =
-                    |other: &Standing| key.is_some() && other.external_id.as_deref() == key;
-                return Err(if others.iter().any(has_key) {
-                    Code::ExternalIdTaken.into()
-                } else {
-                    Code::ProviderMessageIdTaken.into()
-                });
             }
         }
     }
@@ -138,13 +125,15 @@ async fn insert(
     )
     .fetch_optional(executor)
     .await;
-    let inserted = inserted.on_constraint("mail_records_retry_of_fkey", || {
-        let detail = "This member has no mail record with that id.";
-        Problem::invalid_field("retry_of", "mail_record_not_found", detail)
-    });
+    let inserted = inserted.on_constraint("mail_records_retry_of_fkey", no_first_attempt);
     Ok(inserted.on_constraint("mail_records_member_id_fkey", || {
         Code::MemberNotFound.into()
     })?)
+}
+
+fn no_first_attempt() -> Problem {
+    let detail = "This member has no mail record with that id.";
+    Problem::invalid_field("retry_of", "mail_record_not_found", detail)
 }
 
 /// What there is already of a member.
@@ -158,6 +147,41 @@ struct Standing {
     id: Uuid,
     external_id: Option<String>,
     fingerprint: Option<Vec<u8>>,
+}
+
+/// Why a mail record was not added.
+enum Verdict {
+    /// It is there already, with this id.
+    Standing(Uuid),
+    Refused(Problem),
+}
+
+impl Member {
+    /// Why `record` was not added; none if nothing stands in its way any more.
+    fn verdict(&self, record: &MailRecordInput, fingerprint: &[u8]) -> Option<Verdict> {
+        match self.records.as_slice() {
+            [] if record.recipient.is_none() && !self.has_email => {
+                let detail = "The member has no address, so the mail record needs one.";
+                let problem = Problem::invalid_field("recipient", "required", detail);
+                Some(Verdict::Refused(problem))
+            }
+            [] => None,
+            [one] if one.fingerprint.as_deref() == Some(fingerprint) => {
+                Some(Verdict::Standing(one.id))
+            }
+            others => {
+                let key = record.external_id.as_ref().map(Line::as_str);
+                let has_key =
+                    |other: &Standing| key.is_some() && other.external_id.as_deref() == key;
+                let code = if others.iter().any(has_key) {
+                    Code::ExternalIdTaken
+                } else {
+                    Code::ProviderMessageIdTaken
+                };
+                Some(Verdict::Refused(code.into()))
+            }
+        }
+    }
 }
 
 /// The mail records of a member that have one of the keys of `record`; none if there is no such
