@@ -1,4 +1,5 @@
-"""`positive_data_acceptance`, but for what no schema can tell.
+"""`positive_data_acceptance`, but for what no schema can tell, and `negative_data_rejection`, but for the
+items of a batch.
 
 Whether a valid request is accepted may depend on what the register holds, or on two parameters
 together. Those refusals are listed here, each by the place and the code that the problem document
@@ -26,11 +27,18 @@ NO_SCHEMA_TELLS = {
     ("subject", "too_short"),
     # A retry names a mail record that the same member has.
     ("#/retry_of", "mail_record_not_found"),
+    # What an item of a batch needs: an atomic one is refused as a whole.
+    ("#/member_id", "member_not_found"),
+    ("#/email", "email_taken"),
+    ("#/external_id", "external_id_taken"),
+    ("#/provider_message_id", "provider_message_id_taken"),
     # A member without an address needs a recipient given.
     ("#/recipient", "required"),
     # The external id in the path is the one that counts.
     ("#/external_id", "mismatch"),
 }
+# Whether a key is of another request depends on those that came before.
+KEY_REUSED = "idempotency_key_reused"
 # Whether a precondition holds depends on the version that the resource is in.
 PRECONDITION_FAILED = 412
 
@@ -42,11 +50,29 @@ def valid_data_is_accepted(ctx, response, case):
     except AssertionError:
         if response.status_code == PRECONDITION_FAILED:
             return
+        if response.json().get("code") == KEY_REUSED:
+            return
         errors = response.json().get("errors", [])
         if any("header" in e and not follows_pattern(case, e["header"]) for e in errors):
             return
-        places = {(e.get("pointer") or e.get("parameter"), e["code"]) for e in errors}
+        places = {(place(e), e["code"]) for e in errors}
         if not places or not places <= NO_SCHEMA_TELLS:
+            raise
+
+
+def place(error):
+    """Where an error lies; in an item of a batch, where in the item."""
+    return re.sub(r"^#/items/\d+", "#", error.get("pointer", "")) or error.get("parameter")
+
+
+@schemathesis.check
+def invalid_data_is_rejected(ctx, response, case):
+    try:
+        checks.negative_data_rejection(ctx, response, case)
+    except AssertionError:
+        # Each item of a batch is refused by itself.
+        batch = case.operation.path.endswith("/batch") and response.status_code == 200
+        if not batch or not response.json()["failed"]:
             raise
 
 

@@ -1,6 +1,6 @@
 //! From a JSON object to a typed value, finding every error at once.
 
-use std::{collections::BTreeSet, fmt};
+use std::{cell::LazyCell, collections::BTreeSet, fmt};
 
 use serde::{
     Deserialize, Deserializer,
@@ -29,6 +29,18 @@ const MAX_DETAIL: usize = 300;
 /// [`Code::MalformedJson`] if `bytes` is not one JSON document in UTF-8, [`Code::InvalidBody`] with
 /// every field that is wrong if it is, but not a `T`.
 pub fn body<T: DeserializeOwned + PartialSchema>(bytes: &[u8]) -> Result<T, Problem> {
+    body_of_shape(bytes, &LazyCell::new(Shape::of::<T>))
+}
+
+/// Reads texts of which each is such a body.
+pub(super) fn bodies<'a, T: DeserializeOwned + PartialSchema>(
+    texts: impl Iterator<Item = &'a [u8]>,
+) -> impl Iterator<Item = Result<T, Problem>> {
+    let shape = LazyCell::new(Shape::of::<T> as fn() -> Shape);
+    texts.map(move |text| body_of_shape(text, &shape))
+}
+
+fn body_of_shape<T: DeserializeOwned>(bytes: &[u8], shape: &LazyCell<Shape>) -> Result<T, Problem> {
     // A decoder would also take an array, by the order in which the fields are declared.
     if bytes.trim_ascii_start().starts_with(b"{")
         && let Ok(value) = serde_json::from_slice(bytes)
@@ -37,7 +49,7 @@ pub fn body<T: DeserializeOwned + PartialSchema>(bytes: &[u8]) -> Result<T, Prob
     }
     // The slow path: something is wrong, so find out all that is.
     let PlainJson(body) = serde_json::from_slice(bytes).map_err(|error| malformed(&error))?;
-    let mut errors = errors_in::<T>(body);
+    let mut errors = errors_in::<T>(shape, body);
     errors.extend(repeated_fields(bytes));
     errors.truncate(MAX_ERRORS);
     Err(Problem::from(Code::InvalidBody).with_errors(errors))
@@ -53,7 +65,7 @@ pub fn value<T: DeserializeOwned + PartialSchema>(value: Value) -> Result<T, Pro
     {
         return Ok(value);
     }
-    Err(Problem::from(Code::InvalidBody).with_errors(errors_in::<T>(value)))
+    Err(Problem::from(Code::InvalidBody).with_errors(errors_in::<T>(&Shape::of::<T>(), value)))
 }
 
 /// Reads a request body that has some of the fields of a `T`, and leaves open whether together with
@@ -137,17 +149,16 @@ fn malformed(error: &serde_json::Error) -> Problem {
 ///
 /// A decoder stops at the first error. So each field is tried alone, in the documented example's
 /// place: the example is valid, and what fails then is that field.
-fn errors_in<T: DeserializeOwned + PartialSchema>(body: Value) -> Vec<FieldError> {
+fn errors_in<T: DeserializeOwned>(shape: &Shape, body: Value) -> Vec<FieldError> {
     let Value::Object(fields) = body else {
         return vec![not_an_object()];
     };
-    let shape = Shape::of::<T>();
     let missing = shape.required.iter();
     let mut errors: Vec<_> = missing
         .filter(|name| !fields.contains_key(*name))
         .map(|name| required(name))
         .collect();
-    errors.extend(wrong_fields::<T>(&shape, &fields));
+    errors.extend(wrong_fields::<T>(shape, &fields));
     errors.truncate(MAX_ERRORS);
     errors
 }

@@ -58,13 +58,11 @@ pub fn document_contract(openapi: &mut OpenApi) {
                         .headers
                         .insert("Preference-Applied".to_owned(), applied.into());
                 }
-                if operation.responses.responses.contains_key("200") {
-                    let mut response = ResponseBuilder::new()
+                if answers_with_tag(operation) {
+                    let response = ResponseBuilder::new()
                         .description("Done; no representation was asked for")
+                        .header("ETag", entity_tag())
                         .header("Preference-Applied", preference_applied());
-                    if takes(operation, "If-Match") || method == Method::POST {
-                        response = response.header("ETag", entity_tag());
-                    }
                     add(operation, "204", response);
                 }
             }
@@ -204,6 +202,12 @@ fn representations(operation: &mut Operation) -> impl Iterator<Item = &mut Respo
         }
         _ => None,
     })
+}
+
+/// Whether 200 is the answer with one resource.
+fn answers_with_tag(operation: &Operation) -> bool {
+    let response = operation.responses.responses.get("200");
+    matches!(response, Some(RefOr::T(response)) if response.headers.contains_key("ETag"))
 }
 
 /// The answers that are kept under an idempotency key.

@@ -6,6 +6,7 @@
 //! - [`conditional`]: preconditions: which versions a request is meant for
 //! - [`merge_patch`]: JSON merge patch
 //! - [`answer`]: a resource as an answer, with its entity tag
+//! - [`batch`]: many items in one request
 //! - [`prefer`]: answers without the representation
 //! - [`idempotency`]: writes that are done once for each key
 //! - [`document`]: what parameters in the header add to the document
@@ -23,6 +24,7 @@
 //! - `stall`: a stream whose writes do not wait for ever
 
 pub mod answer;
+pub mod batch;
 pub mod body;
 pub mod compression;
 pub mod conditional;

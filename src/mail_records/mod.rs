@@ -1,10 +1,14 @@
 //! Mail records: the ledger, one message to one recipient in each.
 //!
 //! - `handlers`: one function for each operation, with its route and its documentation
+//! - `batch`: many in one request
+//! - `item`: a mail record of a batch, with whom it was for
 //! - [`model`]: what a mail record is, as read and as written
 //! - [`queries`]: all SQL on mail records
 
+mod batch;
 mod handlers;
+mod item;
 pub mod model;
 pub mod queries;
 
@@ -14,6 +18,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 pub(crate) fn router() -> OpenApiRouter<PgPool> {
     OpenApiRouter::new()
         .routes(routes!(handlers::list_all))
+        .routes(routes!(batch::create))
         .routes(routes!(handlers::create, handlers::list_of_member))
         .routes(routes!(
             handlers::read,

@@ -1,10 +1,12 @@
 //! Members: the register.
 //!
 //! - `handlers`: one function for each operation, with its route and its documentation
+//! - `batch`: many in one request
 //! - `by_external_id`: the same under the caller's own key
 //! - [`model`]: what a member is, as read and as written
 //! - [`queries`]: all SQL on members
 
+mod batch;
 mod by_external_id;
 mod handlers;
 pub mod model;
@@ -22,6 +24,7 @@ pub(crate) fn router() -> OpenApiRouter<PgPool> {
             handlers::update,
             handlers::delete
         ))
+        .routes(routes!(batch::create))
         .routes(routes!(handlers::read_by_email))
         .routes(routes!(
             by_external_id::read,

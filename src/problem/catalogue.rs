@@ -174,6 +174,12 @@ catalogue! {
         "The body is not valid",
         "Correct the fields that `errors` names.",
     );
+    BatchRefused = (
+        UNPROCESSABLE_ENTITY,
+        "batch_refused",
+        "The batch was not written",
+        "Correct the items that `errors` names, or leave them out, and send the rest again.",
+    );
     IdempotencyKeyReused = (
         UNPROCESSABLE_ENTITY,
         "idempotency_key_reused",

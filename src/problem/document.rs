@@ -73,6 +73,44 @@ impl Documents {
     }
 }
 
+/// Why an item of a batch was refused.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ItemProblem {
+    /// URI of the kind of problem, as in a problem document.
+    #[serde(rename = "type")]
+    #[schema(format = "uri-reference", example = "/problems/email_taken")]
+    pub problem_type: String,
+    /// The kind of problem in words, the same each time.
+    #[schema(example = "Another member has this e-mail address")]
+    pub title: &'static str,
+    /// The HTTP status that the item would have had by itself.
+    #[schema(minimum = 400, maximum = 499, example = 409)]
+    pub status: u16,
+    /// What to do about this occurrence.
+    pub detail: String,
+    /// The kind of problem as a stable code.
+    #[schema(example = "email_taken")]
+    pub code: &'static str,
+    /// What is wrong where in the request; at most 10.
+    pub errors: Vec<FieldError>,
+}
+
+impl ItemProblem {
+    #[must_use]
+    pub fn new(problem: Problem, public_url: &PublicUrl) -> Self {
+        // An item is of no request of its own.
+        let document = ProblemDocument::new(problem, "", public_url);
+        Self {
+            problem_type: document.problem_type,
+            title: document.title,
+            status: document.status,
+            detail: document.detail,
+            code: document.code,
+            errors: document.errors,
+        }
+    }
+}
+
 /// Writes the document of a refused request into its response.
 ///
 /// The framework refuses some requests itself, in plain text (no such route, wrong method): those

@@ -19,7 +19,7 @@ use axum::{
 
 pub use catalogue::Code;
 pub use database::{OnConstraint, QueryError};
-pub use document::{Documents, ProblemDocument, render};
+pub use document::{Documents, ItemProblem, ProblemDocument, render};
 pub use openapi::{document_problems, responses};
 
 /// RFC 5789, section 3.1.
@@ -123,6 +123,13 @@ impl Problem {
     pub fn with_errors(mut self, errors: Vec<FieldError>) -> Self {
         self.errors = errors;
         self
+    }
+
+    /// A problem that lies in one field of the body.
+    #[must_use]
+    pub fn at_field(code: Code, field: &str) -> Self {
+        let error = FieldError::at_pointer([field], code.as_str(), code.entry().advice);
+        Self::from(code).with_errors(vec![error])
     }
 
     /// One invalid field of the body.

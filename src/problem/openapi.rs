@@ -158,6 +158,11 @@ fn example(code: Code) -> Example {
             "invalid",
             "`*` or a list of entity tags is expected, such as \"3\".",
         )]),
+        Code::BatchRefused => problem.with_errors(vec![FieldError::at_pointer(
+            ["items", "3", "email"],
+            Code::EmailTaken.as_str(),
+            Code::EmailTaken.entry().advice,
+        )]),
         Code::InvalidBody => problem.with_errors(vec![FieldError::at_pointer(
             ["name"],
             "required",

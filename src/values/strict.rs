@@ -31,6 +31,13 @@ pub fn optional_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
         .map_err(D::Error::custom)
 }
 
+/// Reads `true` or `false` from a parameter, which is text.
+pub fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    String::deserialize(deserializer)?
+        .parse()
+        .map_err(|_| D::Error::custom(Invalid::new("invalid", "`true` or `false` is expected.")))
+}
+
 fn parse(text: &str) -> Result<Uuid, Invalid> {
     text.parse::<Hyphenated>()
         .map(Hyphenated::into_uuid)

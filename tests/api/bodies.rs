@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::kit::{
     Answer, App,
-    document::{DOCUMENT, Operation, Subject, writing_operations},
+    document::{DOCUMENT, Operation, Subject, resource_operations, writing_operations},
 };
 
 async fn send(
@@ -201,7 +201,7 @@ fn validator(schema: &Value) -> jsonschema::Validator {
 async fn a_field_of_a_wrong_type_is_named() {
     let app = App::start().await;
     let ann = Subject::create(&app).await;
-    for operation in writing_operations() {
+    for operation in resource_operations() {
         for (field, schema) in operation.fields() {
             let validator = validator(schema);
             let mut refused = 0;
@@ -309,7 +309,7 @@ async fn a_repeated_field_is_named() {
 async fn everything_that_is_wrong_is_named_at_once() {
     let app = App::start().await;
     let ann = Subject::create(&app).await;
-    for operation in writing_operations() {
+    for operation in resource_operations() {
         let wrong: Map<_, _> = operation
             .fields()
             .keys()

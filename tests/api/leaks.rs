@@ -6,7 +6,7 @@ use sqlx::AssertSqlSafe;
 
 use crate::kit::{
     Answer, App,
-    document::{Subject, api_operations, writing_operations},
+    document::{Subject, api_operations, resource_operations},
     log::Log,
 };
 
@@ -139,7 +139,7 @@ async fn a_conflict_tells_nothing_of_what_it_is_in_conflict_with() {
 async fn what_is_too_long_is_refused_before_the_database_sees_it() {
     let app = App::start().await;
     let ann = Subject::create(&app).await;
-    for operation in writing_operations() {
+    for operation in resource_operations() {
         for field in operation.fields().keys() {
             for value in [
                 json!("x".repeat(100_000)),
@@ -217,7 +217,7 @@ async fn a_failure_of_the_database_is_told_to_the_log_only_and_without_the_row()
             }
             let mut request = operation.request(&app, &subject);
             if operation.says["requestBody"].is_object() {
-                request = request.json(&operation.example().into());
+                request = request.json(&operation.example_on(&subject));
             }
             let answer = request.send().await;
             if answer.status == 500 {
@@ -278,7 +278,7 @@ async fn whatever_kind_of_refusal_ends_a_write_nothing_of_it_is_told() {
             }
             let mut request = operation.request(&app, &ann);
             if operation.media_type().is_some() {
-                request = request.json(&operation.example().into());
+                request = request.json(&operation.example_on(&ann));
             }
             let answer = request.send().await;
             assert_discreet(&answer, "");

@@ -4,6 +4,7 @@
 mod kit;
 
 mod arrows;
+mod batches;
 mod bodies;
 mod by_external_id;
 mod cancellation;

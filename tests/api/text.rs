@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::kit::{
     Answer, App,
-    document::{DOCUMENT, Operation, Subject, writing_operations},
+    document::{DOCUMENT, Operation, Subject, resource_operations},
 };
 
 const MEMBERS: &str = "/api/v1/members";
@@ -50,7 +50,7 @@ fn is_text(field: &Value) -> bool {
 
 /// The free text fields of every operation that takes a body, but those that its path names too.
 fn text_fields() -> Vec<(Operation, String)> {
-    let fields: Vec<_> = writing_operations()
+    let fields: Vec<_> = resource_operations()
         .into_iter()
         .flat_map(|operation| {
             let fields = operation.fields().iter();
@@ -68,7 +68,7 @@ fn text_fields() -> Vec<(Operation, String)> {
 async fn the_character_that_postgres_cannot_store_is_refused_in_every_field() {
     let app = App::start().await;
     let ann = Subject::create(&app).await;
-    for operation in writing_operations() {
+    for operation in resource_operations() {
         for (field, schema) in operation.fields() {
             let values = match self::schema(schema)["type"].as_str() {
                 Some("array") => vec![json!(["a", "b\0"])],
@@ -95,7 +95,7 @@ async fn the_character_that_postgres_cannot_store_is_refused_in_every_field() {
 async fn a_line_break_is_refused_in_all_that_may_stand_in_a_mails_header() {
     let app = App::start().await;
     let ann = Subject::create(&app).await;
-    for operation in writing_operations() {
+    for operation in resource_operations() {
         for (field, schema) in operation.fields() {
             let is_array = self::schema(schema)["type"] == "array";
             if self::schema(schema)["type"] == "object" || field == "status_reason" {
@@ -241,7 +241,7 @@ async fn fifty_tags_fit_and_none_stands_twice() {
     let app = App::start().await;
     let ann = Subject::create(&app).await;
     let tags = |count: usize| -> Value { (0..count).map(|n| format!("{n:0100}")).collect() };
-    for operation in writing_operations() {
+    for operation in resource_operations() {
         let answer = send(&app, &ann, &operation, "tags", &tags(50)).await;
         assert_eq!(answer.body["tags"], tags(50), "{}", answer.text);
         for (value, place, code) in [
@@ -262,7 +262,7 @@ async fn fifty_tags_fit_and_none_stands_twice() {
 
 /// The fields that hold an object of the caller's own, where it is given as a whole.
 fn object_fields() -> Vec<(Operation, &'static str)> {
-    let fields: Vec<_> = writing_operations()
+    let fields: Vec<_> = resource_operations()
         .into_iter()
         .filter(|operation| operation.method != Method::PATCH)
         .map(|operation| {

@@ -1,12 +1,15 @@
 //! All SQL on mail records. `Ok(None)` means that the member or the mail record is not there.
 //!
+//! - `batch`: many mail records in one statement
 //! - `list`: the lists, put together from the filters that are given
 
+mod batch;
 mod list;
 
 use sqlx::{PgConnection, PgExecutor, query, query_scalar};
 use uuid::Uuid;
 
+pub(super) use batch::add_all;
 pub(super) use list::OfMember;
 pub use list::newest_of_member;
 
@@ -40,6 +43,8 @@ macro_rules! query_mail_record {
         )
     };
 }
+
+use query_mail_record;
 
 /// What became of a mail record that was to be added.
 pub(super) enum Added {

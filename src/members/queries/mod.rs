@@ -1,11 +1,15 @@
 //! All SQL on members. `Ok(None)` means that there is no such member.
 //!
+//! - `batch`: many members in one statement
 //! - `list`: the list, put together from the filters that are given
 
+mod batch;
 mod list;
 
 use sqlx::{PgExecutor, PgPool, query};
 use uuid::Uuid;
+
+pub(super) use batch::insert_all;
 
 use super::model::{ExternalId, Member, MemberInput, MemberStatus};
 use crate::{
@@ -36,6 +40,8 @@ macro_rules! query_member {
         )
     };
 }
+
+use query_member;
 
 pub(super) async fn insert(
     executor: impl PgExecutor<'_>,

@@ -72,6 +72,7 @@ async fn happen(code: Code) -> Refusal {
         Code::UnsupportedMediaType => request::unsupported_media_type().await,
         Code::UnsupportedPatchType => request::unsupported_patch_type().await,
         Code::InvalidBody => request::invalid_body().await,
+        Code::BatchRefused => register::batch_refused().await,
         Code::IdempotencyKeyReused => register::idempotency_key_reused().await,
         Code::PreconditionRequired => request::precondition_required().await,
         Code::HeaderFieldsTooLarge => request::header_fields_too_large().await,

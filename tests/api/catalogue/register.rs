@@ -57,6 +57,13 @@ pub(super) async fn idempotency_key_in_use() -> Refusal {
     of_answer(CREATE, second.send().await)
 }
 
+pub(super) async fn batch_refused() -> Refusal {
+    let app = App::start().await;
+    let path = format!("{MEMBERS}/batch?atomic=true");
+    let answer = app.post(&path, json!({"items": [{}]})).await;
+    of_answer("POST /api/v1/members/batch", answer)
+}
+
 pub(super) async fn idempotency_key_reused() -> Refusal {
     let app = App::start().await;
     let named = |name| {

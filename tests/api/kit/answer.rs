@@ -200,16 +200,18 @@ fn operation(method: &Method, path: &str) -> Option<&'static Value> {
         _ => return None,
     };
     let steps: Vec<_> = path.split('/').collect();
-    DOCUMENT["paths"]
-        .as_object()?
-        .iter()
-        .find_map(|(template, item)| {
+    let paths = DOCUMENT["paths"].as_object()?;
+    let item = paths.get(path).or_else(|| {
+        let mut items = paths.iter().filter_map(|(template, item)| {
             let template: Vec<_> = template.split('/').collect();
             let same = template.len() == steps.len()
                 && template
                     .iter()
                     .zip(&steps)
                     .all(|(template, step)| template.starts_with('{') || template == step);
-            same.then(|| item.get(&method)).flatten()
-        })
+            same.then_some(item)
+        });
+        items.next()
+    });
+    item?.get(&method)
 }

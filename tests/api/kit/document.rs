@@ -50,6 +50,22 @@ pub(crate) fn writing_operations() -> Vec<Operation> {
     operations
 }
 
+/// The operations whose body is one resource.
+pub(crate) fn resource_operations() -> Vec<Operation> {
+    let mut operations = writing_operations();
+    operations.retain(|operation| !operation.fields().contains_key("items"));
+    assert!(operations.len() >= 4);
+    operations
+}
+
+/// The operations whose body is many resources.
+pub(crate) fn batch_operations() -> Vec<Operation> {
+    let mut operations = writing_operations();
+    operations.retain(|operation| operation.fields().contains_key("items"));
+    assert!(operations.len() >= 2);
+    operations
+}
+
 impl Operation {
     /// For messages.
     pub(crate) fn name(&self) -> String {
@@ -107,6 +123,13 @@ impl Operation {
     /// A body that is accepted.
     pub(crate) fn example(&self) -> Map<String, Value> {
         self.body()["example"].as_object().expect("example").clone()
+    }
+
+    /// As [`example`](Self::example), with `subject` where it names a member.
+    pub(crate) fn example_on(&self, subject: &Subject) -> Value {
+        let example = Value::Object(self.example()).to_string();
+        let named = "018cc251-f400-7000-8000-000000000001";
+        serde_json::from_str(&example.replace(named, &subject.member_id)).expect("JSON")
     }
 
     /// The operation on `subject`, to be completed.

@@ -4,7 +4,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -40,6 +40,8 @@ pub(crate) struct Shim {
     flow: watch::Sender<Flow>,
     trigger: Arc<Mutex<Option<Vec<u8>>>>,
     step: Arc<Mutex<Option<(usize, Moment)>>>,
+    /// Parts of what the service sent so far.
+    sent: Arc<AtomicUsize>,
     /// Connections so far.
     count: Arc<AtomicU64>,
     stranded: watch::Sender<u64>,
@@ -53,6 +55,7 @@ impl Shim {
         let flow = watch::Sender::new(Flow::Open);
         let trigger = Arc::new(Mutex::new(None));
         let step = Arc::new(Mutex::new(None));
+        let sent = Arc::new(AtomicUsize::new(0));
         let count = Arc::new(AtomicU64::new(0));
         let stranded = watch::Sender::new(0);
         let mut link = Link {
@@ -61,6 +64,7 @@ impl Shim {
             flow: flow.clone(),
             trigger: trigger.clone(),
             step: step.clone(),
+            sent: sent.clone(),
         };
         let options = options.clone();
         let counted = count.clone();
@@ -78,6 +82,7 @@ impl Shim {
             flow,
             trigger,
             step,
+            sent,
             count,
             stranded,
         }
@@ -136,6 +141,11 @@ impl Shim {
         self.flow.send_replace(Flow::Open) == Flow::Cut
     }
 
+    /// How many things the service has sent so far: one for each statement or more, if it is long.
+    pub(crate) fn sent(&self) -> usize {
+        self.sent.load(Ordering::Relaxed)
+    }
+
     /// Nothing is ever heard again on the connections there are, as when the server's machine is gone;
     /// new ones work.
     pub(crate) fn strand(&self) {
@@ -152,6 +162,7 @@ struct Link {
     flow: watch::Sender<Flow>,
     trigger: Arc<Mutex<Option<Vec<u8>>>>,
     step: Arc<Mutex<Option<(usize, Moment)>>>,
+    sent: Arc<AtomicUsize>,
 }
 
 impl Link {
@@ -197,6 +208,7 @@ impl Link {
             if met {
                 self.flow.send_replace(Flow::Held);
             }
+            self.sent.fetch_add(1, Ordering::Relaxed);
             if self.is_at(Moment::BeforeItArrives) {
                 self.flow.send_replace(Flow::Cut);
                 return;
