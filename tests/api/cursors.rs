@@ -45,6 +45,44 @@ async fn cursors_that_were_given_out_before_there_were_orders_lead_on() {
     }
 }
 
+/// Where a time narrows the list, newest first was by id too.
+#[tokio::test]
+async fn cursors_of_the_order_of_ids_lead_on_where_another_order_is_usual_now() {
+    let app = App::start().await;
+    let ann = Subject::create(&app).await;
+    app.delete(&ann.mail_record).await.expect(204);
+    // Those that have the greater id were created earlier.
+    for number in 1..=5 {
+        sqlx::query(
+            "INSERT INTO mail_records (member_id, id, recipient, recipient_folded, subject, created_at)
+             VALUES ($1, $2, 'a@example.org', 'a@example.org', '', '2026-01-01T00:00:00Z'::timestamptz - $3 * interval '1 day')",
+        )
+        .bind(ann.member_id.parse::<uuid::Uuid>().expect("an id"))
+        .bind(format!("018cc252-3e31-7000-8001-00000000000{number}").parse::<uuid::Uuid>().expect("an id"))
+        .bind(number)
+        .execute(&app.pool)
+        .await
+        .expect("a mail record");
+    }
+    let list = "/api/v1/mail-records?created_from=2000-01-01T00:00:00Z&limit=2";
+    let numbers = |page: crate::kit::Answer| -> Vec<_> {
+        page.ids().iter().map(|id| id[35..].to_owned()).collect()
+    };
+    let newest = app.get(list).await.expect(200);
+    let next = newest.link("next").expect("a link");
+    assert_eq!(numbers(newest), ["1", "2"]);
+    assert_eq!(numbers(app.get(&next).await.expect(200)), ["3", "4"]);
+
+    // Behind the third.
+    let old = app
+        .get(&format!("{list}&cursor=AQGMwlI-MXAAgAEAAAAAAAPUaMoKVWezBA"))
+        .await
+        .expect(200);
+    let back = old.link("prev").expect("a link");
+    assert_eq!(numbers(old), ["2", "1"]);
+    assert_eq!(numbers(app.get(&back).await.expect(200)), ["4", "3"]);
+}
+
 #[tokio::test]
 async fn a_cursor_is_good_for_its_own_list_and_order_alone() {
     let app = App::start().await;

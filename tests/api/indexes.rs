@@ -276,6 +276,29 @@ async fn a_filter_that_most_rows_meet_reads_no_more_than_a_page() {
     }
 }
 
+/// Postgres may keep one plan for all values of a statement that was run some times.
+#[tokio::test]
+async fn what_is_right_for_common_values_is_not_kept_for_rare_ones() {
+    let app = start().await;
+    let mut sql = app.sql().await;
+    for (common, rare) in [
+        ("joined_from=2000-01-02", "joined_from=2100-01-01"),
+        ("status=active", "status=pending"),
+        ("tag=common", "tag=rare"),
+        ("q=ann", "q=xyz"),
+    ] {
+        let page = format!("limit={PAGE}");
+        for form in [&page, &format!("{page}&sort=name"), "format=ndjson"] {
+            let path = format!("/api/v1/members?{form}");
+            for _ in 0..7 {
+                app.get(&format!("{path}&{common}")).await.expect(200);
+            }
+            let rare = format!("{path}&{rare}");
+            assert_reads_by_index(&app, &mut sql, "members", &rare, PAGE_BOUND).await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn two_filters_read_no_more_than_the_one_that_few_rows_meet() {
     let app = start().await;

@@ -188,6 +188,11 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    /// Whether it is of the order of the ids.
+    pub(super) fn is_by_id(&self) -> bool {
+        self.place.position.sort_value.is_none()
+    }
+
     fn decode(text: &str) -> Option<Self> {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
         let (version, rest) = bytes.split_first()?;

@@ -32,7 +32,7 @@ use utoipa::IntoParams;
 use self::{
     cursor::Cursor,
     form::{Format, LastEvent, not_an_event},
-    order::{SortKey, Sorting},
+    order::{Order, SortKey, Sorting},
     page::{Count, Natural},
     stream::Streaming,
     view::{Form, View},
@@ -65,6 +65,12 @@ pub trait Selection: Sync {
 
     /// Adds the conditions, each with ` AND ` in front.
     fn push_filters(&self, query: &mut QueryBuilder<Postgres>);
+
+    /// The order where the request names none: newest first, in the way in which these filters are
+    /// cheap.
+    fn default_order(&self) -> Order {
+        Order::default()
+    }
 
     /// Adds the `FROM` and `WHERE` of a row without which there is no such list.
     fn push_parent(&self, _query: &mut QueryBuilder<Postgres>) {}
@@ -110,7 +116,7 @@ pub struct List<F, R> {
 
 impl<F, R, S> FromRequestParts<S> for List<F, R>
 where
-    F: DeserializeOwned,
+    F: DeserializeOwned + Selection,
     R: Listed,
     S: Send + Sync,
 {
@@ -119,13 +125,18 @@ where
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
         let (pairs, mut parameters) = query_parameters(parts)?;
         let sorting = parameters.read::<Sorting<R>>();
-        let (filter, paging) = (parameters.read(), parameters.read());
-        let (Some(filter), Some(Sorting { order, .. }), Some(paging)) = (filter, sorting, paging)
+        let (filter, paging) = (parameters.read::<F>(), parameters.read::<Paging>());
+        let (Some(filter), Some(Sorting { order, .. }), Some(mut paging)) =
+            (filter, sorting, paging)
         else {
             return Err(parameters.refused());
         };
-        let mut paging: Paging = paging;
         let form = form(parts, &mut paging)?;
+        let order = order.unwrap_or_else(|| match &paging.cursor {
+            // One that was given out while this was the default order still leads on in it.
+            Some(cursor) if cursor.is_by_id() => Order::default(),
+            _ => filter.default_order(),
+        });
         let view = View::new(order, paging, form, parts.uri.path(), pairs)?;
         Ok(Self { filter, view })
     }

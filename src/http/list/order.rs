@@ -98,6 +98,14 @@ impl Default for Order {
 }
 
 impl Order {
+    #[must_use]
+    pub const fn descending(key: &'static SortKey) -> Self {
+        Self {
+            key: Some(key),
+            descending: true,
+        }
+    }
+
     /// Whether `position` can be one of this order.
     pub(super) fn has(&self, position: &Position) -> bool {
         match (self.key, &position.sort_value) {
@@ -113,12 +121,14 @@ impl Order {
 #[serde(bound = "")]
 pub struct Sorting<R: Listed> {
     #[serde(rename = "sort", default, deserialize_with = "order_of::<R, _>")]
-    pub(super) order: Order,
+    pub(super) order: Option<Order>,
     #[serde(skip)]
     of: PhantomData<fn() -> R>,
 }
 
-fn order_of<'de, R: Listed, D: Deserializer<'de>>(deserializer: D) -> Result<Order, D::Error> {
+fn order_of<'de, R: Listed, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Order>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let (name, descending) = match text.strip_prefix('-') {
         Some(name) => (name, true),
@@ -129,10 +139,10 @@ fn order_of<'de, R: Listed, D: Deserializer<'de>>(deserializer: D) -> Result<Ord
         let detail = format!("One of {} is expected.", words::<R>().join(", "));
         D::Error::custom(Invalid::new("invalid", detail))
     })?;
-    Ok(Order {
+    Ok(Some(Order {
         key: Some(key),
         descending,
-    })
+    }))
 }
 
 fn words<R: Listed>() -> Vec<String> {

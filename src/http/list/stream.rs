@@ -134,8 +134,10 @@ impl Lease {
             connection: pool.acquire().await?,
             ended: false,
         };
-        // The client, and not the clock, decides how long it takes to read.
+        // The client, and not the clock, decides how long it takes to read. A plan for all values,
+        // which may be kept where a batch is much of the table, would read all of it for a rare one.
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+                     SET LOCAL plan_cache_mode = force_custom_plan;
                      SET LOCAL statement_timeout = 0;
                      SET LOCAL idle_in_transaction_session_timeout = 0";
         sqlx::raw_sql(begin).execute(&mut *lease.connection).await?;

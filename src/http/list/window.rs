@@ -209,6 +209,9 @@ impl<R: Listed> Window<R> {
             self.push_place(query, place);
         }
         self.push_order(query, key, R::ID);
+        // Bound, and not written out although it is a number: with a limit that is not known, a plan
+        // for all values is reckoned dear, and Postgres keeps to one for the values given. What is
+        // right for a common value would read the whole table for a rare one.
         query.push(" LIMIT ").push_bind(limit);
         if let Start::Offset(rows @ 1..) = self.start {
             query.push(" OFFSET ").push_bind(i64::from(rows));

@@ -6,12 +6,14 @@ use uuid::Uuid;
 use crate::{
     http::list::{
         Listed, Selection,
-        order::SortKey,
+        order::{Order, SortKey},
         window::{Rows, Window},
     },
     mail_records::model::{MailRecord, MailRecordFilter},
     problem::Code,
 };
+
+const CREATED_AT: SortKey = SortKey::timestamp("created_at", "r.created_at");
 
 impl Listed for MailRecord {
     const COLUMNS: &'static str = "r.id, r.member_id, r.recipient, r.sender, r.subject, r.category, r.tags, \
@@ -20,10 +22,8 @@ impl Listed for MailRecord {
                                    r.created_at, r.updated_at, r.version";
     const TABLE: &'static str = "mail_records r";
     const ID: &'static str = "r.id";
-    const SORT_KEYS: &'static [SortKey] = &[
-        SortKey::timestamp("created_at", "r.created_at"),
-        SortKey::timestamp("status_at", "r.status_at"),
-    ];
+    const SORT_KEYS: &'static [SortKey] =
+        &[CREATED_AT, SortKey::timestamp("status_at", "r.status_at")];
     const NAME: &'static str = "mail_record";
     const FIELDS: &'static [&'static str] = &[
         "id",
@@ -49,6 +49,16 @@ impl Listed for MailRecord {
 }
 
 impl Selection for MailRecordFilter {
+    /// By id, all mail that is newer than `created_to` would be read first, and behind the last page
+    /// all that is older than `created_from`.
+    fn default_order(&self) -> Order {
+        if self.created_from.is_some() || self.created_to.is_some() {
+            Order::descending(&CREATED_AT)
+        } else {
+            Order::default()
+        }
+    }
+
     fn push_filters(&self, query: &mut QueryBuilder<Postgres>) {
         if let Some(status) = self.status {
             query.push(" AND r.status = ").push_bind(status);
