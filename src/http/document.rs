@@ -147,8 +147,9 @@ fn takes_format(operation: &Operation) -> bool {
 fn document_forms(operation: &mut Operation) {
     let last_event = header_parameter(
         "Last-Event-ID",
-        "^[A-Za-z0-9_-]*$",
-        "The `id` of the last event that was received: the stream of events goes on behind it.",
+        ".*",
+        "The `id` of the last event that was received: the stream of events goes on behind it. Other \
+         forms pass it over.",
     );
     operation
         .parameters
