@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::kit::{App, app::Settings, database::Database, shim::Shim};
+use crate::kit::{App, Settings};
 
 #[tokio::test]
 async fn a_member_is_read_together_with_the_newest_mail() {
@@ -75,20 +75,18 @@ async fn one_connection_is_enough() {
 /// The two reads see two snapshots: the member is read, then she is deleted, then the mail is read.
 #[tokio::test]
 async fn a_member_deleted_between_the_two_reads_is_not_found() {
-    let database = Database::create().await;
-    let shim = Shim::start(&database.options).await;
-    let over = shim.over(&database.options);
     // On one connection, one read follows the other.
     let settings = Settings {
         connections: 1,
         ..Settings::default()
     };
-    let app = App::start_on(database, over, settings).await;
+    let (app, shim) = App::start_over_shim(settings).await;
     let ann = app.member("ann").await;
     app.mail_record(&ann, "Hi").await;
     let mut sql = app.sql().await;
 
-    shim.hold_at("FROM members WHERE id = $1");
+    // It is prepared before it is run, so it is held before it reads.
+    shim.hold_at("FROM mail_records r");
     let path = format!("{ann}/with-mail-records");
     let read = app.get(&path);
     let delete = async {

@@ -105,6 +105,9 @@ pub struct Paging {
     #[serde(default)]
     #[param(inline)]
     format: Option<Format>,
+    /// Whether the cursor is that of the client's last event.
+    #[serde(skip)]
+    resumed: bool,
 }
 
 /// The list that a request asks for: its filters, and the view of it.
@@ -153,6 +156,7 @@ fn form(parts: &Parts, paging: &mut Paging) -> Result<Form, Problem> {
             Some(LastEvent::End) => return Ok(Form::Ended),
             Some(LastEvent::Row(cursor)) => {
                 paging.cursor = Some(cursor.parse().map_err(|_| not_an_event())?);
+                paging.resumed = true;
             }
             None => {}
         }

@@ -10,7 +10,7 @@ use sqlx::PgPool;
 use super::{
     Listed, Paging, Selection,
     cursor::{self, Place, Scope, foreign},
-    form::Format,
+    form::{Format, not_an_event},
     links::Address,
     order::Order,
     page::{Count, Natural, Page, PageInfo},
@@ -72,7 +72,14 @@ impl<R: Listed> View<R> {
         let rows = limit.or(size).unwrap_or(DEFAULT_ROWS);
         let start = match paging.cursor {
             Some(cursor) => {
-                let place = scope.place(cursor)?;
+                let foreign = || {
+                    if paging.resumed {
+                        not_an_event()
+                    } else {
+                        foreign()
+                    }
+                };
+                let place = scope.place(cursor).map_err(|_| foreign())?;
                 let streamed_backward = place.backward && !matches!(form, Form::Page);
                 if !order.has(&place.position) || streamed_backward {
                     return Err(foreign());
