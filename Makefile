@@ -1,7 +1,7 @@
 # The project's commands. `make` alone lists them.
 
 .PHONY: help run check format files clippy docs licences test queries readme openapi prepare
-.PHONY: lint-openapi schemathesis swagger-ui page
+.PHONY: lint-openapi schemathesis spreadsheet nginx swagger-ui page
 
 help: ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -47,6 +47,12 @@ lint-openapi: ## Lint openapi.json (needs npm)
 
 schemathesis: ## Hold the service to its document (needs Python)
 	scripts/schemathesis.sh
+
+spreadsheet: ## Read CSV back by Python and LibreOffice (needs both)
+	scripts/spreadsheet.sh
+
+nginx: ## Stream lists through nginx (needs it)
+	scripts/nginx.sh
 
 swagger-ui: ## Use Swagger UI in a browser (needs npm and Chromium)
 	scripts/swagger-ui.sh

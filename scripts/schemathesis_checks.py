@@ -64,7 +64,7 @@ def valid_data_is_accepted(ctx, response, case):
 
 def place(error):
     """Where an error lies; in an item of a batch, where in the item."""
-    return re.sub(r"^#/items/\d+", "#", error.get("pointer", "")) or error.get("parameter")
+    return re.sub(r"^#/items/\d+", "#", error.get("pointer", "")) or error.get("parameter") or error.get("header")
 
 
 @schemathesis.check

@@ -21,10 +21,10 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     http::{
-        document::{document_contract, document_links},
         edge::Edge,
         idempotency::Retention,
         layers::{self, Limits},
+        openapi::{document_contract, document_links},
         prefer::prefer,
         streams::Streams,
         unknown_parameters::{KnownParameters, refuse_unknown_parameters},

@@ -13,8 +13,8 @@ use utoipa::{
 
 use super::{
     answer::Entity,
-    document::header_parameter,
     entity_tag::{PATTERN, Tag, Tags, quoted},
+    openapi::header_parameter,
 };
 use crate::problem::{Code, FieldError, Problem};
 
@@ -153,6 +153,9 @@ impl Preconditions {
     {
         if self.if_match.is_some() {
             return Code::PreconditionFailed.into();
+        }
+        if self.if_none_match.is_none() {
+            return absent.into();
         }
         match find().await {
             Ok(Some(_)) => Code::PreconditionFailed.into(),

@@ -76,7 +76,7 @@ impl Tags {
         (!tags.is_empty()).then_some(Self::Listed(tags))
     }
 
-    /// Two tags are the same if neither is weak (RFC 9110, section 8.8.3.2).
+    /// Two tags are the same if their opaque parts are, and neither is weak (RFC 9110, section 8.8.3.2).
     pub(super) fn hold_strongly(&self, state: &str) -> bool {
         match self {
             Self::Any => true,

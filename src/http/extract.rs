@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use axum::{
     body::Bytes,
     extract::{FromRequest, FromRequestParts, Request},
-    http::{HeaderMap, header, request::Parts},
+    http::{HeaderMap, Uri, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use http_body_util::BodyExt;
 use percent_encoding::percent_decode_str;
 use serde::{Serialize, de::DeserializeOwned};
 use utoipa::PartialSchema;
+use uuid::fmt::Hyphenated;
 
 use super::{
     decode::{self, Parameters},
@@ -37,24 +38,31 @@ where
     type Rejection = Problem;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
-        if !has_type(request.headers(), "application/json") {
+        if !has_type(request.headers(), "application/json")? {
             return Err(Code::UnsupportedMediaType.into());
         }
         decode::body(&whole_body(request).await?).map(Self)
     }
 }
 
-/// Whether the body is of this media type, and not encoded.
+/// Whether the body is of this media type.
 ///
 /// Compares the type, not the text: case, parameters and white space say nothing about the format
-/// (RFC 9110, section 8.3.1).
-pub(super) fn has_type(headers: &HeaderMap, media_type: &str) -> bool {
-    !headers.contains_key(header::CONTENT_ENCODING)
-        && headers
-            .get(header::CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.split(';').next())
-            .is_some_and(|essence| essence.trim().eq_ignore_ascii_case(media_type))
+/// (RFC 9110, section 8.3.1). Of two types neither counts.
+///
+/// # Errors
+/// [`Code::UnsupportedContentCoding`] if the body is encoded.
+pub(super) fn has_type(headers: &HeaderMap, media_type: &str) -> Result<bool, Problem> {
+    let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
+    if !codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Err(Code::UnsupportedContentCoding.into());
+    }
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(only), None) = (types.next(), types.next()) else {
+        return Ok(false);
+    };
+    let essence = only.to_str().ok().and_then(|value| value.split(';').next());
+    Ok(essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(media_type)))
 }
 
 /// The body, which was read by the layer that bounds it: nothing is waited for here.
@@ -107,12 +115,16 @@ pub(super) fn query_pairs(query: &str) -> Result<Vec<(String, String)>, Problem>
         .collect()
 }
 
-fn form_decode(text: &str) -> Option<String> {
-    let complete = text.split('%').skip(1).all(|escape| {
+/// Whether every `%` begins an escape.
+fn is_percent_encoded(text: &str) -> bool {
+    text.split('%').skip(1).all(|escape| {
         let digits = escape.as_bytes().iter().take(2);
         digits.filter(|digit| digit.is_ascii_hexdigit()).count() == 2
-    });
-    if !complete {
+    })
+}
+
+fn form_decode(text: &str) -> Option<String> {
+    if !is_percent_encoded(text) {
         return None;
     }
     let spaced = text.replace('+', " ");
@@ -124,6 +136,19 @@ fn badly_encoded(name: &str) -> Problem {
     let detail = "This is not percent-encoded UTF-8.";
     let error = FieldError::at_parameter(name, "invalid", detail);
     Problem::from(Code::InvalidParameter).with_errors(vec![error])
+}
+
+/// The path in the one spelling that all spellings of it share: decoded, and ids in lower case.
+pub(super) fn canonical_path(uri: &Uri) -> String {
+    let steps = uri.path().split('/').map(|step| {
+        let step = percent_decode_str(step).decode_utf8_lossy();
+        match step.parse::<Hyphenated>() {
+            Ok(id) => id.to_string(),
+            // What is decoded must not look like two steps.
+            Err(_) => step.replace('/', "%2F"),
+        }
+    });
+    steps.collect::<Vec<_>>().join("/")
 }
 
 /// The parameters in the path.
@@ -138,6 +163,10 @@ where
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        if !is_percent_encoded(parts.uri.path()) {
+            return Err(Problem::from(Code::InvalidParameter)
+                .with_detail("The path is not percent-encoded (RFC 3986, section 2.1)."));
+        }
         let raw = axum::extract::RawPathParams::from_request_parts(parts, state)
             .await
             .map_err(|rejection| {

@@ -6,7 +6,7 @@ use std::{any::Any, panic::AssertUnwindSafe, time::Duration};
 use axum::{
     body::{Body, Bytes},
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -26,6 +26,8 @@ use crate::{
 const MAX_URI: usize = 8 * 1024;
 /// Bytes of all header fields together.
 const MAX_HEADER: usize = 32 * 1024;
+/// How often a write is run that others are in the way of. Each time, one of those gets through.
+const WRITE_ATTEMPTS: usize = 5;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The bounds of a request, and where running writes are counted.
@@ -212,10 +214,9 @@ async fn run_bounded(limits: &Limits, request: Request, next: Next) -> Result<Re
         .await
         .map_err(|_| Problem::from(Code::RequestTimeout))??;
     parts.extensions.insert(RequestBody(body.clone()));
-    let request = Request::from_parts(parts, Body::from(body));
     // A write runs to its end in a task of its own. Cancelled half way, it would stop between two
     // statements, or give a connection back inside an open transaction.
-    let write = next.run(request).in_current_span();
+    let write = write(parts, body, next).in_current_span();
     let write = limits.writes.spawn(async move {
         let response = write.await;
         drop(place);
@@ -229,6 +230,22 @@ async fn run_bounded(limits: &Limits, request: Request, next: Next) -> Result<Re
         }),
         Err(_elapsed) => Err(Code::TimedOut.into()),
     }
+}
+
+/// Runs a write, and runs it again where the database undid it in favour of another.
+async fn write(parts: Parts, body: Bytes, next: Next) -> Response {
+    let run = || {
+        let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
+        next.clone().run(request)
+    };
+    for _ in 1..WRITE_ATTEMPTS {
+        let response = run().await;
+        let problem = response.extensions().get::<Problem>();
+        if problem.is_none_or(|problem| problem.code != Code::WriteConflict) {
+            return response;
+        }
+    }
+    run().await
 }
 
 fn check_header(request: &Request) -> Result<(), Problem> {

@@ -69,7 +69,7 @@ where
     type Rejection = Problem;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
-        if !has_type(request.headers(), MEDIA_TYPE) {
+        if !has_type(request.headers(), MEDIA_TYPE)? {
             return Err(Code::UnsupportedPatchType.into());
         }
         let body = whole_body(request).await?;

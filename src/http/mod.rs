@@ -9,7 +9,7 @@
 //! - [`batch`]: many items in one request
 //! - [`prefer`]: answers without the representation
 //! - [`idempotency`]: writes that are done once for each key
-//! - [`document`]: what parameters in the header add to the document
+//! - [`openapi`]: what parameters in the header add to the document
 //! - [`list`]: lists: their order, their pages, and the links between these
 //! - [`negotiate`]: the form of an answer, chosen by `Accept`
 //! - [`compression`]: answers in gzip
@@ -30,7 +30,6 @@ pub mod compression;
 pub mod conditional;
 pub mod cors;
 pub mod decode;
-pub mod document;
 pub mod edge;
 pub mod entity_tag;
 pub mod extract;
@@ -40,6 +39,7 @@ pub mod layers;
 pub mod list;
 pub mod merge_patch;
 pub mod negotiate;
+pub mod openapi;
 pub mod prefer;
 pub mod server;
 mod stall;

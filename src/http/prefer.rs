@@ -12,7 +12,7 @@ use utoipa::{
     openapi::path::{Parameter, ParameterIn},
 };
 
-use super::document::header_parameter;
+use super::openapi::header_parameter;
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
@@ -34,10 +34,19 @@ impl Return {
             .get_all(PREFER)
             .iter()
             .filter_map(|line| line.to_str().ok())
-            .flat_map(|line| line.split(','))
-            .filter_map(|preference| preference.split(';').next()?.split_once('='))
+            .flat_map(|line| split_unquoted(line, ','))
+            .filter_map(|preference| {
+                let preference = split_unquoted(preference, ';').next()?;
+                preference.split_once('=')
+            })
             .filter(|(name, _)| name.trim().eq_ignore_ascii_case("return"))
-            .map(|(_, value)| value.trim().trim_matches('"'))
+            .map(|(_, value)| {
+                let value = value.trim();
+                let quoted = value
+                    .strip_prefix('"')
+                    .and_then(|rest| rest.strip_suffix('"'));
+                quoted.unwrap_or(value)
+            })
             .next()
             .and_then(|value| match value {
                 "minimal" => Some(Self::Minimal),
@@ -55,6 +64,21 @@ impl Return {
         };
         (PREFERENCE_APPLIED, HeaderValue::from_static(value))
     }
+}
+
+/// Splits where `separator` stands outside of quotes (RFC 9110, section 5.6.4).
+fn split_unquoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let (mut quoted, mut escaped) = (false, false);
+    text.split(move |character| {
+        let ends = character == separator && !quoted;
+        match character {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            _ => {}
+        }
+        ends
+    })
 }
 
 /// Leaves the representation out of the answer to a write, where the client prefers that.
@@ -111,6 +135,12 @@ mod tests {
                 &["return=representation, return=minimal"],
                 Some(Return::Representation),
             ),
+            (&["note=\"a, return=minimal\""], None),
+            (
+                &["note=\"a\\\", b\", return=minimal"],
+                Some(Return::Minimal),
+            ),
+            (&["return=\"\"minimal\"\""], None),
             (&["return=nothing"], None),
             (&["minimal"], None),
             (&[""], None),

@@ -227,11 +227,11 @@ async fn serve_connection(stream: TcpStream, app: Router, bounds: Bounds, shutdo
     stream.set_nodelay(true).ok();
     let late = shutdown.is_draining();
     let stream = StallLimited::new(stream, bounds.stall_timeout);
-    let old = Arc::new(AtomicBool::new(false));
-    let is_old = old.clone();
+    let http_1_0 = Arc::new(AtomicBool::new(false));
+    let seen = http_1_0.clone();
     let service = TowerToHyperService::new(tower::service_fn(move |request: hyper::Request<_>| {
         let mut app = app.clone();
-        is_old.store(request.version() == Version::HTTP_10, Ordering::Relaxed);
+        seen.store(request.version() == Version::HTTP_10, Ordering::Relaxed);
         async move {
             let response = app.call(request.map(axum::body::Body::new)).await;
             Ok::<_, Infallible>(response.unwrap_or_else(|never| match never {}))
@@ -253,7 +253,7 @@ async fn serve_connection(stream: TcpStream, app: Router, bounds: Bounds, shutdo
     };
     if let Err(error) = result {
         debug!("connection ended: {error}");
-        if old.load(Ordering::Relaxed) {
+        if http_1_0.load(Ordering::Relaxed) {
             // In HTTP/1.0 a body ends with the connection (RFC 9112, section 6.3): one that is broken
             // off must not end like one that is whole.
             let stream = connection.into_parts().io.into_inner().into_inner();

@@ -34,7 +34,8 @@ refusals!(Taken: ExternalIdTaken, ProviderMessageIdTaken);
 ///
 /// Writes down a mail that was or is to be sent; nothing is sent by it. A mail that is written down
 /// again, with a key that it has already (`external_id`, or `provider` and `provider_message_id`) and
-/// the same body, is answered with the mail record that stands; another body is a conflict.
+/// the same body as the first time, is answered with the mail record that stands, whatever became of it
+/// since; another body is a conflict.
 #[utoipa::path(
     post, path = "/api/v1/members/{member_id}/mail-records", operation_id = "create_mail_record",
     tag = "mail-records", params(MailRecordsPath, IdempotencyKey, Return),
@@ -150,7 +151,7 @@ pub(super) async fn replace(
     Json(input): Json<MailRecordReplacement>,
 ) -> Result<Entity<MailRecord>, Problem> {
     let guard = preconditions.guard()?;
-    match queries::update(&pool, path.member_id, path.id, &input, &guard).await? {
+    match queries::replace(&pool, path.member_id, path.id, &input, &guard).await? {
         Some(record) => Ok(Entity(record)),
         None => Err(unmet(&pool, &path, &preconditions).await),
     }
@@ -184,7 +185,7 @@ pub(super) async fn update(
     let mut transaction = pool.begin().await?;
     if let Some(standing) = queries::lock(&mut *transaction, member_id, id).await? {
         let input = patch.apply_to(&standing.into())?;
-        let updated = queries::update(&mut *transaction, member_id, id, &input, &guard).await?;
+        let updated = queries::replace(&mut *transaction, member_id, id, &input, &guard).await?;
         if let Some(updated) = updated {
             transaction.commit().await?;
             return Ok(Entity(updated));

@@ -79,7 +79,7 @@ pub(super) async fn replace(
         },
         Upsert::Replace(guard) => {
             let member =
-                queries::update_by_external_id(&pool, &external_id, &input, &guard).await?;
+                queries::replace_by_external_id(&pool, &external_id, &input, &guard).await?;
             member
                 .map(|member| Entity(member).into_response())
                 .ok_or_else(|| Code::PreconditionFailed.into())

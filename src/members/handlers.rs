@@ -129,7 +129,7 @@ pub(super) async fn replace(
     preconditions: Preconditions,
     Json(input): Json<MemberInput>,
 ) -> Result<Entity<Member>, Problem> {
-    match queries::update(&pool, member_id, &input, &preconditions.guard()?).await? {
+    match queries::replace(&pool, member_id, &input, &preconditions.guard()?).await? {
         Some(member) => Ok(Entity(member)),
         None => Err(unmet(&pool, member_id, &preconditions).await),
     }
@@ -193,7 +193,7 @@ pub(super) async fn apply(
     };
     let id = member.id;
     let input = patch.apply_to(&member.into())?;
-    let updated = queries::update(&mut *transaction, id, &input, guard).await?;
+    let updated = queries::replace(&mut *transaction, id, &input, guard).await?;
     transaction.commit().await?;
     Ok(updated)
 }

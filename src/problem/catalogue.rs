@@ -162,6 +162,12 @@ catalogue! {
         "The body's media type is not supported",
         "Send the body with Content-Type: application/json.",
     );
+    UnsupportedContentCoding = (
+        UNSUPPORTED_MEDIA_TYPE,
+        "unsupported_content_coding",
+        "The body is encoded",
+        "Send the body as it is, without Content-Encoding.",
+    );
     UnsupportedPatchType = (
         UNSUPPORTED_MEDIA_TYPE,
         "unsupported_patch_type",
@@ -209,6 +215,12 @@ catalogue! {
         "database_unavailable",
         "The database does not answer",
         "Try again after Retry-After.",
+    );
+    WriteConflict = (
+        SERVICE_UNAVAILABLE,
+        "write_conflict",
+        "Other writes were in the way of this one",
+        "Nothing was done; try again after Retry-After.",
     );
     TimedOut = (
         SERVICE_UNAVAILABLE,

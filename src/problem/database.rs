@@ -49,10 +49,12 @@ fn code_of(error: &sqlx::Error) -> Code {
         sqlx::Error::Database(error) => match error.code().as_deref() {
             // query_canceled and lock_not_available: a time limit of ours ended the statement.
             Some("57014" | "55P03") => Code::TimedOut,
+            // serialization_failure and deadlock_detected: of two writes that were in each other's
+            // way, this one was undone.
+            Some("40001" | "40P01") => Code::WriteConflict,
             // Classes 08 (connection), 28 (who one is), 53 (resources), 57 (operator), no such
-            // database, one that may only be read, as while another takes over, and the two
-            // conflicts between transactions that pass when tried again.
-            Some("3D000" | "25006" | "40001" | "40P01") => Code::DatabaseUnavailable,
+            // database, and one that may only be read, as while another takes over.
+            Some("3D000" | "25006") => Code::DatabaseUnavailable,
             Some(state)
                 if ["08", "28", "53", "57"].contains(&state.get(..2).unwrap_or_default()) =>
             {

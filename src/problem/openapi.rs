@@ -198,6 +198,7 @@ fn codes_of_parts(operation: &Operation, writes: bool) -> Vec<Code> {
     if writes {
         codes.extend([
             Code::MalformedJson,
+            Code::WriteConflict,
             Code::RequestTimeout,
             Code::ContentTooLarge,
         ]);
@@ -213,6 +214,7 @@ fn codes_of_parts(operation: &Operation, writes: bool) -> Vec<Code> {
             } else {
                 Code::UnsupportedMediaType
             },
+            Code::UnsupportedContentCoding,
             Code::InvalidBody,
         ]);
     }

@@ -246,8 +246,8 @@ const KINDS: [(&str, u16, &str); 9] = [
     ("23505", 500, "internal_error"),
     ("23514", 500, "internal_error"),
     ("23P01", 500, "internal_error"),
-    ("40001", 503, "database_unavailable"),
-    ("40P01", 503, "database_unavailable"),
+    ("40001", 503, "write_conflict"),
+    ("40P01", 503, "write_conflict"),
 ];
 
 #[tokio::test]

@@ -1,5 +1,5 @@
 //! The service tested through its front door: real HTTP requests on a real Postgres. The modules
-//! mirror the URLs; `kit` is what they share.
+//! are by URL, and by topic for what holds at more than one; `kit` is what they share.
 
 mod kit;
 
@@ -9,6 +9,7 @@ mod bodies;
 mod by_external_id;
 mod cancellation;
 mod catalogue;
+mod collisions;
 mod compression;
 mod connections;
 mod cors;

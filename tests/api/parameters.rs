@@ -1,9 +1,10 @@
 //! Parameters in path and query that are refused, on every operation that has them.
 
-use serde_json::Value;
+use hyper::Method;
+use serde_json::{Value, json};
 
 use crate::kit::{
-    Answer, App,
+    Answer, App, Wire,
     document::{Operation, Subject, api_operations, fill},
 };
 
@@ -280,4 +281,42 @@ async fn a_limit_is_a_whole_number_within_its_bounds() {
         }
     }
     assert_eq!(lists, 4);
+}
+
+#[tokio::test]
+async fn a_path_that_is_not_percent_encoded_is_refused() {
+    let app = App::start().await;
+    for key in ["%zz", "a%", "%4"] {
+        let path = format!("/api/v1/members/by-external-id/{key}");
+        let request = format!(
+            "PUT {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        );
+        let reply = Wire::exchange(app.address, &request).await;
+        reply.problem(400, "invalid_parameter");
+    }
+}
+
+#[tokio::test]
+async fn one_path_is_one_path_however_it_is_spelled() {
+    let app = App::start().await;
+    let ann = app.member("ann").await;
+    let (base, id) = ann.rsplit_once('/').expect("an id");
+    let escaped = format!("%{:02x}{}", id.as_bytes()[0], &id[1..]);
+    let mut texts = Vec::new();
+    for id in [id.to_owned(), id.to_uppercase(), escaped] {
+        let path = format!("{base}/{id}/mail-records");
+        let request = app
+            .request(Method::POST, &path)
+            .header("idempotency-key", "k");
+        texts.push(
+            request
+                .json(&json!({"subject": "Hi"}))
+                .send()
+                .await
+                .expect(201)
+                .text,
+        );
+    }
+    texts.dedup();
+    assert_eq!(texts.len(), 1);
 }

@@ -340,3 +340,31 @@ async fn where_if_match_is_demanded_no_write_goes_without() {
         .await
         .problem(428, "precondition_required");
 }
+
+/// It has changed, so a client that has read it before has another one.
+#[tokio::test]
+async fn a_retry_whose_first_attempt_is_deleted_has_a_new_version() {
+    let app = App::start().await;
+    let ann = app.member("ann").await;
+    let first = app.mail_record(&ann, "Hi").await;
+    let id = first.rsplit('/').next().expect("an id");
+    let records = format!("{ann}/mail-records");
+    let retry = app
+        .post(&records, json!({"subject": "Hi", "retry_of": id}))
+        .await
+        .created();
+    let refused = app
+        .request(Method::DELETE, &first)
+        .header("if-match", "\"9\"");
+    refused.send().await.problem(412, "precondition_failed");
+    assert_eq!(app.get(&retry).await.expect(200).body["version"], 1);
+    app.delete(&first).await.expect(204);
+    let retry = app
+        .request(Method::GET, &retry)
+        .header("if-none-match", "\"1\"");
+    let retry = retry.send().await.expect(200).body;
+    assert_eq!(
+        (&retry["retry_of"], &retry["version"]),
+        (&json!(null), &json!(2))
+    );
+}

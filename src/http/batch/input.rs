@@ -111,7 +111,7 @@ where
             items: Vec<&'a RawValue>,
         }
 
-        if !has_type(request.headers(), "application/json") {
+        if !has_type(request.headers(), "application/json")? {
             return Err(Code::UnsupportedMediaType.into());
         }
         let public_url = request.extensions().get().cloned().unwrap_or_default();

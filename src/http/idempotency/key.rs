@@ -7,7 +7,7 @@ use utoipa::{
 };
 
 use crate::{
-    http::document::header_parameter,
+    http::openapi::header_parameter,
     problem::{Code, FieldError, Problem},
 };
 

@@ -28,7 +28,10 @@ pub use key::IdempotencyKey;
 use store::Kept;
 pub use sweep::sweep;
 
-use super::layers::{RequestBody, RequestId};
+use super::{
+    extract::canonical_path,
+    layers::{RequestBody, RequestId},
+};
 use crate::{
     problem::{Code, Problem, render},
     values::{PlainJson, PublicUrl},
@@ -179,10 +182,10 @@ impl Keyed {
         else {
             return Err(Code::InternalError.into());
         };
-        let (method, path) = (parts.method.as_str(), parts.uri.path());
+        let (method, path) = (parts.method.as_str(), canonical_path(&parts.uri));
         let query = parts.uri.query().unwrap_or_default();
         Ok(Self {
-            scope: digest([CALLER, method, path, key.as_str()].map(str::as_bytes)),
+            scope: digest([CALLER, method, &path, key.as_str()].map(str::as_bytes)),
             fingerprint: digest([query.as_bytes(), &canonical(body)]),
             request_id: request_id.clone(),
             public_url: public_url.clone(),

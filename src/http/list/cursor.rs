@@ -159,8 +159,9 @@ impl Scope {
 
     /// The place that `cursor` stands for.
     ///
-    /// # Errors [`Code::InvalidParameter`] if the cursor is of another list or was altered: a wrong
-    /// page would be worse than none.
+    /// # Errors
+    /// [`Code::InvalidParameter`] if the cursor is of another list or was altered: a wrong page would be
+    /// worse than none.
     pub fn place(&self, cursor: Cursor) -> Result<Place, Problem> {
         if cursor.check == self.check(cursor.version, &cursor.place) {
             Ok(cursor.place)

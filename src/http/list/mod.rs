@@ -140,7 +140,7 @@ where
             Some(cursor) if cursor.is_by_id() => Order::default(),
             _ => filter.default_order(),
         });
-        let view = View::new(order, paging, form, parts.uri.path(), pairs)?;
+        let view = View::new(order, paging, form, &parts.uri, pairs)?;
         Ok(Self { filter, view })
     }
 }

@@ -1,7 +1,7 @@
 //! The part of a list that a request asks for, and the answer with it.
 
 use axum::{
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderValue, StatusCode, Uri, header},
     response::{IntoResponse, Response},
 };
 use serde::Serialize;
@@ -18,7 +18,7 @@ use super::{
     window::{Positioned, Rows, Start, Window, estimate},
 };
 use crate::{
-    http::extract::Json,
+    http::extract::{Json, canonical_path},
     problem::{Code, FieldError, Problem},
 };
 
@@ -58,7 +58,7 @@ impl<R: Listed> View<R> {
         order: Order,
         paging: Paging,
         form: Form,
-        path: &str,
+        uri: &Uri,
         query: Vec<(String, String)>,
     ) -> Result<Self, Problem> {
         match form {
@@ -66,7 +66,7 @@ impl<R: Listed> View<R> {
             _ => check_stream(&paging)?,
         }
         let number = page_number(&paging)?;
-        let scope = Scope::new(path, &query);
+        let scope = Scope::new(&canonical_path(uri), &query);
         let limit = paging.limit.map(Natural::get);
         let size = paging.size.map(Natural::get);
         let rows = limit.or(size).unwrap_or(DEFAULT_ROWS);
@@ -93,7 +93,7 @@ impl<R: Listed> View<R> {
             number,
             count: paging.count,
             scope,
-            address: Address::new(path, query),
+            address: Address::new(uri.path(), query),
             form,
         })
     }

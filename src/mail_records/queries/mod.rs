@@ -154,6 +154,14 @@ struct Standing {
     fingerprint: Option<Vec<u8>>,
 }
 
+impl Standing {
+    /// Whether it has the key still that `record` gives it.
+    fn keeps(&self, record: &MailRecordInput) -> bool {
+        let key = record.external_id.as_ref().map(Line::as_str);
+        key.is_none() || key == self.external_id.as_deref()
+    }
+}
+
 /// Why a mail record was not added.
 enum Verdict {
     /// It is there already, with this id.
@@ -171,7 +179,7 @@ impl Member {
                 Some(Verdict::Refused(problem))
             }
             [] => None,
-            [one] if one.fingerprint.as_deref() == Some(fingerprint) => {
+            [one] if one.fingerprint.as_deref() == Some(fingerprint) && one.keeps(record) => {
                 Some(Verdict::Standing(one.id))
             }
             others => {
@@ -268,7 +276,7 @@ pub(super) async fn lock(
 }
 
 /// Replaces a mail record in one of the versions that `guard` lets through.
-pub(super) async fn update(
+pub(super) async fn replace(
     executor: impl PgExecutor<'_>,
     member_id: Uuid,
     id: Uuid,
@@ -281,7 +289,7 @@ pub(super) async fn update(
              recipient_folded = coalesce($4, r.recipient_folded),
              sender = $5, subject = $6, category = $7, tags = $8, metadata = $9, message_id = $10,
              provider = $11, provider_message_id = $12, external_id = $13, subject_folded = $14,
-             updated_at = now(), version = r.version + 1
+             updated_at = greatest(r.updated_at, clock_timestamp()), version = r.version + 1
          WHERE r.member_id = $1 AND r.id = $2
              AND ($15::bigint[] IS NULL OR r.version = ANY ($15)) AND r.version <> ALL ($16)
          RETURNING",
@@ -325,18 +333,28 @@ pub(super) async fn delete(
     id: Uuid,
     guard: &Guard,
 ) -> sqlx::Result<bool> {
-    let deleted = query!(
-        "DELETE FROM mail_records
-         WHERE member_id = $1 AND id = $2
-             AND ($3::bigint[] IS NULL OR version = ANY ($3)) AND version <> ALL ($4)",
+    // The foreign key would clear `retry_of` as well, but leave the version as it was.
+    let deleted = query_scalar!(
+        r#"WITH deleted AS (
+               DELETE FROM mail_records
+               WHERE member_id = $1 AND id = $2
+                   AND ($3::bigint[] IS NULL OR version = ANY ($3)) AND version <> ALL ($4)
+               RETURNING id
+           ), retries AS (
+               UPDATE mail_records
+               SET retry_of = NULL, updated_at = greatest(updated_at, clock_timestamp()),
+                   version = version + 1
+               WHERE member_id = $1 AND retry_of IN (SELECT id FROM deleted)
+           )
+           SELECT EXISTS (SELECT FROM deleted) AS "deleted!""#,
         member_id,
         id,
         guard.only.as_deref(),
         &guard.except,
     )
-    .execute(executor)
+    .fetch_one(executor)
     .await?;
-    Ok(deleted.rows_affected() > 0)
+    Ok(deleted)
 }
 
 /// Adds mail to try things on, each made from a number; says how many were new. What is there

@@ -128,13 +128,13 @@ pub(super) async fn lock_by_external_id(
 
 /// A checked query that replaces the member whom `$key` names by `$1`, in one of the versions that
 /// the guard lets through.
-macro_rules! update_member {
+macro_rules! replace_member {
     ($key:tt, $named:expr, $member:expr, $guard:expr) => {
         query_member!(
             "UPDATE members
              SET external_id = $2, email = $3, email_folded = $4, name = $5, birth = $6,
                  joined = coalesce($7, joined), status = $8, tags = $9,
-                 attributes = $10, name_folded = $11, search_text = $12, updated_at = now(),
+                 attributes = $10, name_folded = $11, search_text = $12, updated_at = greatest(updated_at, clock_timestamp()),
                  version = version + 1
              WHERE "
                 + $key
@@ -161,25 +161,25 @@ macro_rules! update_member {
 }
 
 /// Replaces a member in one of the versions that `guard` lets through.
-pub(super) async fn update(
+pub(super) async fn replace(
     executor: impl PgExecutor<'_>,
     id: Uuid,
     member: &MemberInput,
     guard: &Guard,
 ) -> Result<Option<Member>, Problem> {
-    let updated = update_member!("id", id, member, guard)
+    let updated = replace_member!("id", id, member, guard)
         .fetch_optional(executor)
         .await;
     Ok(name_conflicts(updated)?)
 }
 
-pub(super) async fn update_by_external_id(
+pub(super) async fn replace_by_external_id(
     executor: impl PgExecutor<'_>,
     external_id: &ExternalId,
     member: &MemberInput,
     guard: &Guard,
 ) -> Result<Option<Member>, Problem> {
-    let updated = update_member!("external_id", external_id.as_str(), member, guard)
+    let updated = replace_member!("external_id", external_id.as_str(), member, guard)
         .fetch_optional(executor)
         .await;
     Ok(name_conflicts(updated)?)
@@ -223,7 +223,7 @@ async fn upsert_once(
              birth = excluded.birth, joined = coalesce($7, members.joined), status = excluded.status,
              tags = excluded.tags, attributes = excluded.attributes,
              name_folded = excluded.name_folded, search_text = excluded.search_text,
-             updated_at = now(), version = members.version + 1
+             updated_at = greatest(members.updated_at, clock_timestamp()), version = members.version + 1
          WHERE ($13::bigint[] IS NULL OR members.version = ANY ($13)) AND members.version <> ALL ($14)
          RETURNING",
         "",

@@ -77,6 +77,12 @@ pub(super) async fn unsupported_media_type() -> Refusal {
     of_answer(CREATE, request.body("name\nAnn\n").send().await)
 }
 
+pub(super) async fn unsupported_content_coding() -> Refusal {
+    let app = App::start().await;
+    let request = create(&app).header("content-encoding", "gzip");
+    of_answer(CREATE, request.json(&json!({"name": "Ann"})).send().await)
+}
+
 pub(super) async fn unsupported_patch_type() -> Refusal {
     let app = App::start().await;
     let ann = app.member("ann").await;

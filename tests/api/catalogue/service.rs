@@ -40,6 +40,19 @@ pub(super) async fn database_unavailable() -> Refusal {
     of_answer(LIST, app.get(MEMBERS).await)
 }
 
+pub(super) async fn write_conflict() -> Refusal {
+    let app = App::start().await;
+    sqlx::raw_sql(
+        "CREATE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE deadlock_detected; END $$;
+         CREATE TRIGGER collide BEFORE INSERT ON members EXECUTE FUNCTION collide()",
+    )
+    .execute(&mut app.sql().await)
+    .await
+    .expect("a trigger");
+    of_answer(CREATE, app.post(MEMBERS, json!({"name": "Ann"})).await)
+}
+
 pub(super) async fn timed_out() -> Refusal {
     let app = App::start_with(Settings {
         statement_timeout: SECOND,

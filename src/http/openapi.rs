@@ -1,5 +1,5 @@
-//! What the parts of an operation add to the document: the header fields that come with a parameter
-//! in the header.
+//! What the parts of an operation add to the OpenAPI document: header fields and statuses that come
+//! with a parameter, the forms of a list, and links.
 
 use axum::http::Method;
 use utoipa::openapi::{
