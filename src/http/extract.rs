@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use axum::{
     body::Bytes,
-    extract::{FromRequest, FromRequestParts, Request},
+    extract::{FromRequest, FromRequestParts, MatchedPath, Request},
     http::{HeaderMap, Uri, header, request::Parts},
     response::{IntoResponse, Response},
 };
@@ -163,9 +163,13 @@ where
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        if !is_percent_encoded(parts.uri.path()) {
-            return Err(Problem::from(Code::InvalidParameter)
-                .with_detail("The path is not percent-encoded (RFC 3986, section 2.1)."));
+        let template = parts.extensions.get::<MatchedPath>();
+        let template = template.map_or("", MatchedPath::as_str);
+        let steps = template.split('/').zip(parts.uri.path().split('/'));
+        for (name, step) in steps {
+            if !is_percent_encoded(step) {
+                return Err(badly_encoded(name.trim_matches(['{', '}'])));
+            }
         }
         let raw = axum::extract::RawPathParams::from_request_parts(parts, state)
             .await

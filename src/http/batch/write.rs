@@ -61,7 +61,7 @@ impl<T> Batch<T> {
             let answers = answers.map(|outcome| outcome.into_answer(&self.public_url));
             return Ok(answers.collect());
         }
-        Err(Code::DatabaseUnavailable.into())
+        Err(Code::WriteConflict.into())
     }
 
     /// Puts what could not be read among what was written.
