@@ -99,9 +99,14 @@ fn queries(list: &List) -> Vec<(String, String)> {
         let filtered = format!("{order}{filter}");
         [(order.clone(), order), (filtered.clone(), filtered)]
     });
-    pairs
+    let mut queries: Vec<_> = pairs
         .map(|(query, order)| (query, order.replace(filter, "")))
-        .collect()
+        .collect();
+    if list.table == "mail_records" {
+        let narrowed = "created_from=2000-01-01T00:00:00Z&".to_owned();
+        queries.push((narrowed, "sort=-created_at&".to_owned()));
+    }
+    queries
 }
 
 #[tokio::test]
