@@ -58,13 +58,22 @@ pub trait Listed: for<'r> FromRow<'r, PgRow> + Send {
     const FIELDS: &'static [&'static str];
 }
 
+/// What conditions are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The rows are read.
+    Read,
+    /// Nothing is read: the planner tells how many rows it expects.
+    Estimate,
+}
+
 /// Which rows of its table a list has.
 pub trait Selection: Sync {
     /// What it means that there is no such list.
     const ABSENT: Code = Code::RouteNotFound;
 
     /// Adds the conditions, each with ` AND ` in front.
-    fn push_filters(&self, query: &mut QueryBuilder<Postgres>);
+    fn push_filters(&self, query: &mut QueryBuilder<Postgres>, purpose: Purpose);
 
     /// The order where the request names none: newest first, in the way in which these filters are
     /// cheap.

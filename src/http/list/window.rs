@@ -11,7 +11,7 @@ use sqlx::{
 };
 
 use super::{
-    Listed, Selection,
+    Listed, Purpose, Selection,
     cursor::{Place, Position},
     order::Order,
 };
@@ -145,7 +145,7 @@ impl<R: Listed> Window<R> {
         let mut query = QueryBuilder::new("SELECT l.total, r.* FROM (SELECT ");
         if count {
             query.push("(SELECT count(*)");
-            push_from::<R>(&mut query, selection);
+            push_from::<R>(&mut query, selection, Purpose::Read);
             query.push(")");
         } else {
             query.push("NULL::bigint");
@@ -204,7 +204,7 @@ impl<R: Listed> Window<R> {
             )),
             None => query.push(", NULL AS sort_value"),
         };
-        push_from::<R>(query, selection);
+        push_from::<R>(query, selection, Purpose::Read);
         if let Start::At(place) = &self.start {
             self.push_place(query, place);
         }
@@ -259,9 +259,13 @@ impl<R: Listed> Window<R> {
     }
 }
 
-fn push_from<R: Listed>(query: &mut QueryBuilder<Postgres>, selection: &impl Selection) {
+fn push_from<R: Listed>(
+    query: &mut QueryBuilder<Postgres>,
+    selection: &impl Selection,
+    purpose: Purpose,
+) {
     query.push(" FROM ").push(R::TABLE).push(" WHERE true");
-    selection.push_filters(query);
+    selection.push_filters(query, purpose);
 }
 
 /// How many rows the planner expects the list to have. Nothing is read for it.
@@ -270,7 +274,7 @@ pub(super) async fn estimate<R: Listed>(
     selection: &impl Selection,
 ) -> sqlx::Result<i64> {
     let mut query = QueryBuilder::new("EXPLAIN (FORMAT JSON) SELECT 1");
-    push_from::<R>(&mut query, selection);
+    push_from::<R>(&mut query, selection, Purpose::Estimate);
     let Json(plan): Json<Value> = query.build_query_scalar().fetch_one(executor).await?;
     let rows = plan[0]["Plan"]["Plan Rows"].as_f64();
     #[expect(clippy::cast_possible_truncation, reason = "a number of rows")]

@@ -3,7 +3,7 @@
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::{
-    http::list::{Listed, Selection, order::SortKey},
+    http::list::{Listed, Purpose, Selection, order::SortKey},
     members::model::{Member, MemberFilter},
     values::SearchTerm,
 };
@@ -37,7 +37,7 @@ impl Listed for Member {
 }
 
 impl Selection for MemberFilter {
-    fn push_filters(&self, query: &mut QueryBuilder<Postgres>) {
+    fn push_filters(&self, query: &mut QueryBuilder<Postgres>, _: Purpose) {
         if let Some(status) = self.status {
             query.push(" AND m.status = ").push_bind(status);
         }
