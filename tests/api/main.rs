@@ -42,6 +42,7 @@ mod problems;
 mod public_url;
 mod races;
 mod routes;
+mod scale;
 mod search;
 mod shutdown;
 mod streams;
