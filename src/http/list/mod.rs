@@ -3,7 +3,7 @@
 //!
 //! - [`order`]: by what a list is sorted
 //! - [`cursor`]: opaque positions
-//! - [`window`]: the rows that are asked for, as one statement
+//! - [`window`]: the statements that read a list
 //! - [`view`]: the part that is asked for, and the answer with it
 //! - [`form`]: a page, or one of the forms that are streamed
 //! - [`page`]: the rows as a page

@@ -167,12 +167,16 @@ struct Out {
     sender: mpsc::Sender<io::Result<Frame<Bytes>>>,
 }
 
-/// The client has left.
-struct Departed;
+/// Why a stream ends before its list does.
+enum Cut {
+    /// The client has left.
+    Departed,
+    Failed(Problem),
+}
 
 impl Out {
     /// Sends what was gathered, and waits until the client has taken what was sent before.
-    async fn flush(&mut self) -> Result<(), Departed> {
+    async fn flush(&mut self) -> Result<(), Cut> {
         if self.bytes.is_empty() {
             return Ok(());
         }
@@ -181,8 +185,8 @@ impl Out {
         self.send(Ok(Frame::data(bytes))).await
     }
 
-    async fn send(&self, frame: io::Result<Frame<Bytes>>) -> Result<(), Departed> {
-        self.sender.send(frame).await.map_err(|_| Departed)
+    async fn send(&self, frame: io::Result<Frame<Bytes>>) -> Result<(), Cut> {
+        self.sender.send(frame).await.map_err(|_| Cut::Departed)
     }
 }
 
@@ -211,15 +215,15 @@ impl Pump {
         let rows = self.rows(&mut lease.connection, &selection, window, limit);
         // A departed client needs no answer, and the connection is closed with the lease.
         match rows.await {
-            Ok(Ok(())) => {
+            Ok(()) => {
                 lease.end().await.ok();
                 self.finish().await.ok();
             }
-            Ok(Err(problem)) => {
+            Err(Cut::Failed(problem)) => {
                 drop(lease);
                 self.fail(problem).await.ok();
             }
-            Err(Departed) => {}
+            Err(Cut::Departed) => {}
         }
         tracing::debug!(rows = self.encoder.rows, "the stream has ended");
     }
@@ -231,19 +235,16 @@ impl Pump {
         selection: &impl Selection,
         mut window: Window<R>,
         limit: Option<u32>,
-    ) -> Result<Result<(), Problem>, Departed> {
+    ) -> Result<(), Cut> {
         let mut left = limit;
         loop {
             let wanted = left.map_or(STRETCH, |left| left.min(STRETCH));
             let mut query = window.stretch(selection, wanted);
-            let (count, last) = match self.stretch::<R>(connection, &mut query).await? {
-                Ok(stretch) => stretch,
-                Err(problem) => return Ok(Err(problem)),
-            };
+            let (count, last) = self.stretch::<R>(connection, &mut query).await?;
             left = left.map(|left| left.saturating_sub(count));
             match last {
                 Some(last) if count == wanted && left != Some(0) => window = window.behind(last),
-                _ => return Ok(Ok(())),
+                _ => return Ok(()),
             }
         }
     }
@@ -253,7 +254,7 @@ impl Pump {
         &mut self,
         connection: &mut PgConnection,
         query: &mut QueryBuilder<Postgres>,
-    ) -> Result<Result<(u32, Option<Position>), Problem>, Departed> {
+    ) -> Result<(u32, Option<Position>), Cut> {
         let mut rows = query.build().fetch(connection);
         let (mut count, mut last) = (0, None);
         loop {
@@ -267,7 +268,7 @@ impl Pump {
                 }
                 tokio::select! {
                     next = rows.try_next() => next,
-                    () = self.out.sender.closed() => return Err(Departed),
+                    () = self.out.sender.closed() => return Err(Cut::Departed),
                     () = sleep(self.heartbeat) => {
                         let beat = self.encoder.heartbeat().unwrap_or_default();
                         self.out.bytes.extend_from_slice(beat);
@@ -275,20 +276,16 @@ impl Pump {
                     }
                 }
             };
-            let row = match next {
-                Ok(Some(row)) => Positioned::<R>::from_row(&row),
-                Ok(None) => return Ok(Ok((count, last))),
-                Err(error) => Err(error),
+            let failed = |error: sqlx::Error| Cut::Failed(error.into());
+            let Some(row) = next.map_err(failed)? else {
+                return Ok((count, last));
             };
-            let Positioned { row, position } = match row {
-                Ok(row) => row,
-                Err(error) => return Ok(Err(error.into())),
-            };
+            let Positioned { row, position } = Positioned::<R>::from_row(&row).map_err(failed)?;
             let place = Place::after(position.clone());
             let cursor = || self.scope.cursor(place).to_string();
-            if self.encoder.row(&mut self.out.bytes, &row, cursor).is_err() {
-                return Ok(Err(Code::InternalError.into()));
-            }
+            self.encoder
+                .row(&mut self.out.bytes, &row, cursor)
+                .map_err(|_| Cut::Failed(Code::InternalError.into()))?;
             count += 1;
             last = Some(position);
             self.begin();
@@ -305,7 +302,7 @@ impl Pump {
         }
     }
 
-    async fn finish(&mut self) -> Result<(), Departed> {
+    async fn finish(&mut self) -> Result<(), Cut> {
         self.begin();
         self.encoder.end(&mut self.out.bytes);
         self.out.flush().await?;
@@ -318,7 +315,7 @@ impl Pump {
     }
 
     /// Breaks the transfer, so that a part of a list never looks like the whole.
-    async fn fail(&mut self, problem: Problem) -> Result<(), Departed> {
+    async fn fail(&mut self, problem: Problem) -> Result<(), Cut> {
         if let Some(begun) = self.begun.take() {
             begun.send(Err(problem)).ok();
             return Ok(());

@@ -1,5 +1,5 @@
-//! The rows of a list that a request asks for, as one statement: one list, whatever the form of the
-//! answer.
+//! The statements that read a list: a page as one, which tells all that the page shows, and a stretch
+//! of a stream.
 
 use std::marker::PhantomData;
 
