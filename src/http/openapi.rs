@@ -9,6 +9,8 @@ use utoipa::openapi::{
     path::{Operation, Parameter, ParameterBuilder, ParameterIn},
 };
 
+use crate::problem::takes;
+
 /// An optional parameter in the header.
 pub(super) fn header_parameter(name: &str, pattern: &str, description: &str) -> Parameter {
     ParameterBuilder::new()
@@ -35,7 +37,7 @@ pub fn document_contract(openapi: &mut OpenApi) {
             (Method::PATCH, &mut item.patch),
         ] {
             let Some(operation) = operation else { continue };
-            if takes(operation, "If-Match") {
+            if takes(operation, "If-Match", &ParameterIn::Header) {
                 for response in representations(operation) {
                     response
                         .headers
@@ -48,10 +50,10 @@ pub fn document_contract(openapi: &mut OpenApi) {
                     add(operation, "304", response);
                 }
             }
-            if takes_format(operation) {
+            if takes(operation, "format", &ParameterIn::Query) {
                 document_forms(operation);
             }
-            if takes(operation, "Prefer") {
+            if takes(operation, "Prefer", &ParameterIn::Header) {
                 for response in representations(operation) {
                     let applied = preference_applied();
                     response
@@ -66,7 +68,7 @@ pub fn document_contract(openapi: &mut OpenApi) {
                     add(operation, "204", response);
                 }
             }
-            if takes(operation, "Idempotency-Key") {
+            if takes(operation, "Idempotency-Key", &ParameterIn::Header) {
                 for response in kept(operation) {
                     let replayed = idempotency_replayed().into();
                     response
@@ -127,20 +129,6 @@ pub fn document_links(openapi: &mut OpenApi) {
 fn parameters(path: &str) -> impl Iterator<Item = &str> {
     path.split('/')
         .filter_map(|step| step.strip_prefix('{')?.strip_suffix('}'))
-}
-
-fn takes(operation: &Operation, header: &str) -> bool {
-    operation.parameters.iter().flatten().any(|parameter| {
-        matches!(parameter, RefOr::T(parameter)
-            if parameter.name == header && parameter.parameter_in == ParameterIn::Header)
-    })
-}
-
-fn takes_format(operation: &Operation) -> bool {
-    operation.parameters.iter().flatten().any(|parameter| {
-        matches!(parameter, RefOr::T(parameter)
-            if parameter.name == "format" && parameter.parameter_in == ParameterIn::Query)
-    })
 }
 
 /// Adds to a list the forms besides the page.

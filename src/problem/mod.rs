@@ -20,7 +20,7 @@ use axum::{
 pub use catalogue::Code;
 pub use database::{OnConstraint, QueryError};
 pub use document::{Documents, ItemProblem, ProblemDocument, render};
-pub use openapi::{document_problems, responses};
+pub use openapi::{document_problems, responses, takes};
 
 /// RFC 5789, section 3.1.
 const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");
@@ -62,10 +62,7 @@ impl FieldError {
         }
         Self {
             pointer: Some(pointer),
-            parameter: None,
-            header: None,
-            code: code.into(),
-            detail: detail.into(),
+            ..Self::nowhere(code, detail)
         }
     }
 
@@ -75,11 +72,8 @@ impl FieldError {
         detail: impl Into<String>,
     ) -> Self {
         Self {
-            pointer: None,
             parameter: Some(name.into()),
-            header: None,
-            code: code.into(),
-            detail: detail.into(),
+            ..Self::nowhere(code, detail)
         }
     }
 
@@ -89,9 +83,16 @@ impl FieldError {
         detail: impl Into<String>,
     ) -> Self {
         Self {
+            header: Some(name.into()),
+            ..Self::nowhere(code, detail)
+        }
+    }
+
+    fn nowhere(code: impl Into<Cow<'static, str>>, detail: impl Into<String>) -> Self {
+        Self {
             pointer: None,
             parameter: None,
-            header: Some(name.into()),
+            header: None,
             code: code.into(),
             detail: detail.into(),
         }

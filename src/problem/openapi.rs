@@ -218,33 +218,36 @@ fn codes_of_parts(operation: &Operation, writes: bool) -> Vec<Code> {
             Code::InvalidBody,
         ]);
     }
-    let takes = |name, place| {
-        operation.parameters.iter().flatten().any(|parameter| {
-            matches!(parameter, RefOr::T(parameter)
-                if parameter.name == name && parameter.parameter_in == place)
-        })
-    };
-    if takes("format", ParameterIn::Query) {
+    if takes(operation, "format", &ParameterIn::Query) {
         codes.extend([
             Code::InvalidHeader,
             Code::NotAcceptable,
             Code::TooManyStreams,
         ]);
     }
-    if takes("Idempotency-Key", ParameterIn::Header) {
+    if takes(operation, "Idempotency-Key", &ParameterIn::Header) {
         codes.extend([
             Code::InvalidHeader,
             Code::IdempotencyKeyInUse,
             Code::IdempotencyKeyReused,
         ]);
     }
-    if takes("If-Match", ParameterIn::Header) {
+    if takes(operation, "If-Match", &ParameterIn::Header) {
         codes.extend([Code::InvalidHeader, Code::PreconditionFailed]);
         if writes {
             codes.push(Code::PreconditionRequired);
         }
     }
     codes
+}
+
+/// Whether an operation has a parameter of this name in this place.
+#[must_use]
+pub fn takes(operation: &Operation, name: &str, place: &ParameterIn) -> bool {
+    operation.parameters.iter().flatten().any(|parameter| {
+        matches!(parameter, RefOr::T(parameter)
+            if parameter.name == name && parameter.parameter_in == *place)
+    })
 }
 
 /// Puts what the parts of an operation answer with a status behind what the operation declares.
