@@ -33,7 +33,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The bounds of a request, and where running writes are counted.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// From the first byte of the body to the answer.
+    /// From the end of the header to the answer.
     pub request_timeout: Duration,
     pub bodies: Bodies,
     pub hosts: Hosts,
