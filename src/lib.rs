@@ -3,6 +3,7 @@
 //! - [`app`]: the whole service as one router and one document
 //! - [`members`]: the register
 //! - [`mail_records`]: the ledger
+//! - [`suppressions`]: addresses that must not be mailed
 //! - [`http`]: what every resource needs of HTTP
 //! - [`problem`]: errors as values, and their catalogue
 //! - [`values`]: text, addresses, dates: parsed at the edge, valid ever after
@@ -10,8 +11,8 @@
 //! - [`commands`]: what the program does, from start to end
 //! - [`config`]: every setting
 //!
-//! The arrows between them go one way: `main → commands → app → members → mail_records → http →
-//! problem → values`, and `postgres → config` beside them.
+//! The arrows between them go one way: `main → commands → app → members → mail_records →
+//! suppressions → http → problem → values`, and `postgres → config` beside them.
 
 pub mod app;
 pub mod commands;
@@ -21,4 +22,5 @@ pub mod mail_records;
 pub mod members;
 pub mod postgres;
 pub mod problem;
+pub mod suppressions;
 pub mod values;

@@ -66,6 +66,7 @@ pub(super) fn preamble() -> OpenApi {
             "mail-records",
             "The ledger: one message to one recipient in each record",
         ),
+        ("suppressions", "Addresses that must not be mailed"),
         (
             "problems",
             "The catalogue of what a request can be refused with",

@@ -31,6 +31,7 @@ use crate::{
     },
     mail_records, members,
     problem::document_problems,
+    suppressions,
 };
 
 /// What the service runs on.
@@ -76,6 +77,7 @@ fn documented() -> (Router<PgPool>, OpenApi) {
     let (router, mut openapi) = OpenApiRouter::with_openapi(docs::preamble())
         .merge(members::router())
         .merge(mail_records::router())
+        .merge(suppressions::router())
         .merge(problems::router())
         .split_for_parts();
     let (_, health) = health::router().split_for_parts();

@@ -20,12 +20,14 @@ use crate::{
     http::{
         body::Bodies,
         edge::Edge,
-        idempotency::{Retention, sweep},
+        idempotency::{self, Retention},
         layers::Limits,
         server::{self, Shutdown},
         streams::Streams,
+        sweep::sweep,
     },
     postgres::{database::Database, pool},
+    suppressions,
     values::PublicUrl,
 };
 
@@ -102,9 +104,16 @@ impl Service {
             bounds,
             writes,
         } = self;
+        let keys = sweep(sweep_interval, "idempotency keys", |limit| {
+            idempotency::delete_expired(&pool, limit)
+        });
+        let suppressions = sweep(sweep_interval, "suppressions", |limit| {
+            suppressions::queries::delete_expired(&pool, limit)
+        });
         tokio::select! {
             () = server::serve(listeners, app, bounds, shutdown, writes) => {}
-            never = sweep(&pool, sweep_interval) => match never {},
+            never = keys => match never {},
+            never = suppressions => match never {},
         }
     }
 }

@@ -19,6 +19,7 @@
 //! - [`edge`]: what is around all requests
 //! - [`layers`]: what happens to every request: id, log line, limits, deadline
 //! - [`streams`]: how many lists may be streamed at the same time
+//! - [`sweep`]: the removal of what has expired
 //! - [`unknown_parameters`]: query parameters that an operation does not declare
 //! - [`server`]: connections, and how they end
 //! - `stall`: a stream whose writes do not wait for ever
@@ -44,4 +45,5 @@ pub mod prefer;
 pub mod server;
 mod stall;
 pub mod streams;
+pub mod sweep;
 pub mod unknown_parameters;

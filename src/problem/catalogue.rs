@@ -96,6 +96,12 @@ catalogue! {
         "There is no such mail record",
         "This member has no mail record with that id.",
     );
+    SuppressionNotFound = (
+        NOT_FOUND,
+        "suppression_not_found",
+        "There is no such suppression",
+        "The suppression does not exist, or no longer does.",
+    );
     MethodNotAllowed = (
         METHOD_NOT_ALLOWED,
         "method_not_allowed",
@@ -131,6 +137,12 @@ catalogue! {
         "provider_message_id_taken",
         "The provider's message id is taken",
         "This member has a mail record with that provider and provider_message_id.",
+    );
+    ConfirmationRequired = (
+        CONFLICT,
+        "confirmation_required",
+        "The suppression was made by a complaint",
+        "Whoever complained must not be mailed again unasked; to delete it all the same, add confirm=true.",
     );
     IdempotencyKeyInUse = (
         CONFLICT,

@@ -16,6 +16,17 @@ where
     T::deserialize(word.into_deserializer())
 }
 
+/// As [`word`], or null.
+pub fn optional_word<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let word = Option::<String>::deserialize(deserializer)?;
+    word.map(|word| T::deserialize(word.into_deserializer()))
+        .transpose()
+}
+
 /// Reads an id in the one form that the schema's `uuid` stands for: hyphenated, its digits in either
 /// case (RFC 9562, section 4).
 pub fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uuid, D::Error> {

@@ -96,8 +96,7 @@ async fn a_cursor_is_good_for_its_own_list_and_order_alone() {
             let cursor = page.cursor("next_cursor").expect("a cursor");
             let flipped = flipped(cursor);
             let mut refused = vec![
-                format!("{order}status=active&cursor={cursor}")
-                    .replace("active", if path == MEMBERS { "active" } else { "sent" }),
+                format!("{order}{}&cursor={cursor}", list.filter()),
                 format!("{order}cursor={}", &cursor[..cursor.len() - 1]),
                 format!("{order}cursor={}", &cursor[..cursor.len() / 2]),
                 format!("{order}cursor={flipped}"),

@@ -4,10 +4,11 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
-use crate::kit::{App, app::Settings, database::Database};
+use crate::kit::{App, app::Settings, database::Database, document::Subject};
 
 const MEMBERS: &str = "/api/v1/members";
 const MAIL_RECORDS: &str = "/api/v1/mail-records";
+const SUPPRESSIONS: &str = "/api/v1/suppressions";
 
 fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
@@ -274,8 +275,8 @@ async fn a_time_filter_holds_to_the_microsecond_and_to_the_ends_of_time() {
     }
 }
 
-/// Each column of dates and times, with a member or mail record to hold it.
-const COLUMNS: [(&str, &str); 7] = [
+/// Each column of dates and times.
+const COLUMNS: [(&str, &str); 10] = [
     ("members", "birth"),
     ("members", "joined"),
     ("members", "created_at"),
@@ -283,6 +284,9 @@ const COLUMNS: [(&str, &str); 7] = [
     ("mail_records", "status_at"),
     ("mail_records", "created_at"),
     ("mail_records", "updated_at"),
+    ("suppressions", "expires_at"),
+    ("suppressions", "created_at"),
+    ("suppressions", "updated_at"),
 ];
 
 const UNREADABLE: [&str; 4] = ["infinity", "-infinity", "10000-01-01", "0044-03-15 BC"];
@@ -290,8 +294,7 @@ const UNREADABLE: [&str; 4] = ["infinity", "-infinity", "10000-01-01", "0044-03-
 #[tokio::test]
 async fn the_database_refuses_what_no_client_could_read() {
     let app = App::start().await;
-    let ann = app.member("ann").await;
-    app.mail_record(&ann, "Hi").await;
+    Subject::create(&app).await;
     for (table, column) in COLUMNS {
         for value in UNREADABLE {
             let update = format!("UPDATE {table} SET {column} = '{value}'");
@@ -318,11 +321,13 @@ async fn an_unreadable_date_that_is_there_all_the_same_fails_its_own_readers_onl
         app.mail_record(&ann, "Hi").await,
         app.mail_record(&bob, "Hi").await,
     );
+    let suppression = json!({"address": "cleo@example.org"});
+    let suppression = app.post(SUPPRESSIONS, suppression).await.created();
     let before: Vec<Value> = [app.get(&bob).await, app.get(&other).await]
         .map(|a| a.body)
         .into();
     let mut sql = app.sql().await;
-    for table in ["members", "mail_records"] {
+    for table in ["members", "mail_records", "suppressions"] {
         let drop = format!("ALTER TABLE {table} DROP CONSTRAINT {table}_times_check");
         sqlx::query(AssertSqlSafe(drop))
             .execute(&mut sql)
@@ -332,7 +337,8 @@ async fn an_unreadable_date_that_is_there_all_the_same_fails_its_own_readers_onl
     for (table, column) in COLUMNS {
         let (item, list, key) = match table {
             "members" => (&ann, MEMBERS, &ann),
-            _ => (&mail, MAIL_RECORDS, &mail),
+            "mail_records" => (&mail, MAIL_RECORDS, &mail),
+            _ => (&suppression, SUPPRESSIONS, &suppression),
         };
         let id = key.rsplit('/').next().expect("an id");
         for value in UNREADABLE {

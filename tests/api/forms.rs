@@ -17,11 +17,11 @@ const EVENTS: &str = "text/event-stream";
 fn lists() -> Vec<Operation> {
     let mut operations = api_operations();
     operations.retain(|operation| operation.parameters("query").contains(&"format".to_owned()));
-    assert_eq!(operations.len(), 3);
+    assert_eq!(operations.len(), 4);
     operations
 }
 
-/// Members and mail records with values that are hard to write down.
+/// Members, mail records and suppressions with values that are hard to write down.
 async fn fill(app: &App) -> Subject {
     let ann = Subject::create(app).await;
     for (number, name) in [
@@ -46,6 +46,10 @@ async fn fill(app: &App) -> Subject {
         let mail = json!({"subject": name, "tags": tags, "recipient": "a@example.org"});
         let records = format!("{}/mail-records", ann.member);
         app.post(&records, mail).await.expect(201);
+        let suppression = json!({"address": format!("=1+{number}@example.org")});
+        app.post("/api/v1/suppressions", suppression)
+            .await
+            .expect(201);
     }
     ann
 }
@@ -285,9 +289,10 @@ async fn an_unknown_member_has_no_list_in_any_form() {
 async fn files_have_names_and_streams_are_not_held_back() {
     let app = App::start().await;
     let ann = Subject::create(&app).await;
-    for (list, name) in lists()
-        .into_iter()
-        .zip(["mail_records", "members", "mail_records"])
+    for (list, name) in
+        lists()
+            .into_iter()
+            .zip(["mail_records", "members", "mail_records", "suppressions"])
     {
         for format in ["ndjson", "csv", "sse"] {
             let path = format!("{}?format={format}", list.path_on(&ann));

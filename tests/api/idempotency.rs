@@ -46,7 +46,11 @@ async fn count(app: &App, table: &str) -> i64 {
 }
 
 async fn rows(app: &App) -> i64 {
-    count(app, "members").await + count(app, "mail_records").await
+    let mut rows = 0;
+    for table in ["members", "mail_records", "suppressions"] {
+        rows += count(app, table).await;
+    }
+    rows
 }
 
 async fn execute(app: &App, statement: &'static str) -> u64 {

@@ -26,9 +26,11 @@ const OF_ANN: [&str; 9] = [
 ];
 
 /// What only someone who knows the database would write.
-const OF_THE_DATABASE: [&str; 20] = [
+const OF_THE_DATABASE: [&str; 22] = [
     "members_",
     "mail_records_",
+    "suppressions_",
+    "address_hash",
     "_folded",
     "_fkey",
     "_check",
@@ -205,6 +207,7 @@ async fn a_failure_of_the_database_is_told_to_the_log_only_and_without_the_row()
             mail_record_id: id(&record),
             member,
             mail_record: record,
+            ..Subject::default()
         };
         sqlx::raw_sql(change)
             .execute(&mut app.sql().await)
@@ -266,6 +269,8 @@ async fn whatever_kind_of_refusal_ends_a_write_nothing_of_it_is_told() {
              CREATE OR REPLACE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON members
                  FOR EACH ROW EXECUTE FUNCTION refuse();
              CREATE OR REPLACE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON mail_records
+                 FOR EACH ROW EXECUTE FUNCTION refuse();
+             CREATE OR REPLACE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON suppressions
                  FOR EACH ROW EXECUTE FUNCTION refuse()"
         );
         sqlx::raw_sql(AssertSqlSafe(refuse))

@@ -46,6 +46,7 @@ mod scale;
 mod search;
 mod shutdown;
 mod streams;
+mod suppressions;
 mod text;
 mod walks;
 mod with_mail_records;

@@ -69,13 +69,14 @@ async fn statements_that_are_prepared_outlive_a_new_column() {
         "/api/v1/mail-records".to_owned(),
         format!("{ann}/mail-records"),
         format!("{ann}/with-mail-records"),
+        "/api/v1/suppressions".to_owned(),
         ann,
     ];
     for path in &paths {
         app.get(path).await.expect(200);
     }
     let mut sql = app.sql().await;
-    for table in ["members", "mail_records"] {
+    for table in ["members", "mail_records", "suppressions"] {
         let add = format!("ALTER TABLE {table} ADD COLUMN later int");
         sqlx::raw_sql(AssertSqlSafe(add))
             .execute(&mut sql)

@@ -178,6 +178,7 @@ fn what_is_created_is_linked_with_what_can_be_done_to_it() {
         ("create_member", "update_member"),
         ("create_member", "list_mail_records_of_member"),
         ("create_mail_record", "delete_mail_record"),
+        ("create_suppression", "delete_suppression"),
     ] {
         let create = by_id(create).expect(create);
         let links = create.says["responses"]["201"]["links"].as_object();
@@ -224,6 +225,10 @@ async fn every_example_works_as_it_stands() {
              WHERE $1 <> $2",
             "INSERT INTO mail_records (member_id, id, recipient, recipient_folded, subject)
              VALUES ($1, $2, 'a@example.org', 'a@example.org', 'Hi')",
+            "DELETE FROM suppressions WHERE $1 <> $2",
+            "INSERT INTO suppressions (id, address_hash, reason, scope, origin)
+             SELECT '018cc251-f409-7fff-8000-00000000000a', address_hash('a@example.org'), 'manual', 'all', 'api'
+             WHERE $1 <> $2",
         ] {
             sqlx::query(fill)
                 .bind(seed::id(0, None))

@@ -50,7 +50,7 @@ async fn every_link_works_as_given() {
             "size=3&count=exact",
             "limit=3&created_from=2000-01-01T00:00:00%2B01:00",
         ] {
-            if query.contains("created_from") && path == MEMBERS {
+            if query.contains("created_from") && list.table != "mail_records" {
                 continue;
             }
             assert_eq!(

@@ -280,7 +280,7 @@ async fn a_limit_is_a_whole_number_within_its_bounds() {
             answer.expect(200);
         }
     }
-    assert_eq!(lists, 4);
+    assert_eq!(lists, 5);
 }
 
 #[tokio::test]

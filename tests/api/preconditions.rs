@@ -38,10 +38,10 @@ async fn send(app: &App, ann: &Subject, operation: &Operation, lines: &[(&str, &
 
 /// What the operation works on, as it is now; null if it is gone.
 async fn state(app: &App, ann: &Subject, operation: &Operation) -> Value {
-    let path = if operation.path.contains("mail-records") {
-        &ann.mail_record
-    } else {
-        &ann.member
+    let path = match operation.path.as_str() {
+        path if path.contains("mail-records") => &ann.mail_record,
+        path if path.contains("suppressions") => &ann.suppression,
+        _ => &ann.member,
     };
     let answer = app.get(path).await;
     if answer.status == 404 {
@@ -238,7 +238,13 @@ async fn a_field_that_is_no_list_of_tags_is_named_and_nothing_is_done() {
 async fn what_is_not_there_meets_no_if_match() {
     let app = App::start().await;
     let ann = Subject::create(&app).await;
-    app.delete(&ann.member).await.expect(204);
+    for path in [&ann.member, &ann.suppression] {
+        app.delete(path).await.expect(204);
+    }
+    let absent = |operation: &Operation| match operation.path.as_str() {
+        path if path.contains("suppressions") => "suppression_not_found",
+        _ => "member_not_found",
+    };
     for operation in conditional(false) {
         if operation.path.contains("by-external-id") && operation.method == Method::PUT {
             continue;
@@ -253,12 +259,12 @@ async fn what_is_not_there_meets_no_if_match() {
             &[("if-none-match", "\"1\"")],
         ] {
             let answer = send(&app, &ann, &operation, lines).await;
-            answer.problem(404, "member_not_found");
+            answer.problem(404, absent(&operation));
         }
     }
     for operation in conditional(true) {
         let answer = send(&app, &ann, &operation, &[("if-match", "*")]).await;
-        answer.problem(404, "member_not_found");
+        answer.problem(404, absent(&operation));
     }
     assert_eq!(app.get("/api/v1/members").await.ids().len(), 0);
 }
@@ -274,6 +280,7 @@ async fn a_version_that_goes_while_the_write_waits_is_met_by_412() {
         for write in [
             "UPDATE members SET version = version + 1",
             "UPDATE mail_records SET version = version + 1",
+            "UPDATE suppressions SET version = version + 1",
         ] {
             sqlx::query(write).execute(&mut *held).await.expect("held");
         }

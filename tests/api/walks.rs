@@ -85,14 +85,25 @@ async fn fill(app: &App, ann: &Subject, seed: u64, count: i32) {
     .execute(&app.pool)
     .await
     .expect("mail records");
+    sqlx::query(
+        "INSERT INTO suppressions (id, address_hash, reason, scope, origin, created_at)
+         SELECT gen_random_uuid(), address_hash(gen_random_uuid()::text),
+                CASE WHEN n % 3 = 0 THEN 'complaint' ELSE 'manual' END, 'all', 'api',
+                CASE WHEN n % 2 = 0 THEN now() ELSE '2026-01-01 00:00:00Z'::timestamptz + n % 6 * interval '1 microsecond' END
+         FROM generate_series(1, $1::int) n",
+    )
+    .bind(count)
+    .execute(&app.pool)
+    .await
+    .expect("suppressions");
 }
 
 /// Lists in every order, with a filter and without.
 fn queries(list: &List) -> Vec<(String, String)> {
-    let filter = if list.table == "members" {
-        "status=pending&"
-    } else {
-        "status=sent&"
+    let filter = match list.table {
+        "members" => "status=pending&",
+        "mail_records" => "status=sent&",
+        _ => "reason=complaint&",
     };
     let orders = list.orders();
     let pairs = orders.into_iter().flat_map(|order| {
@@ -305,7 +316,9 @@ async fn rows_that_stay_are_met_once_while_others_come_and_go() {
                 before.iter().all(|id| once.contains(id)),
                 "{order} leaves one out"
             );
-            sqlx::raw_sql("DELETE FROM mail_records; DELETE FROM members WHERE name <> 'ann'")
+            let empty = "DELETE FROM mail_records; DELETE FROM members WHERE name <> 'ann';
+                         DELETE FROM suppressions";
+            sqlx::raw_sql(empty)
                 .execute(&app.pool)
                 .await
                 .expect("emptied");

@@ -7,11 +7,9 @@
 //!
 //! - `key`: the key, as it stands in the header
 //! - `store`: the answers that are kept, in their table
-//! - `sweep`: the removal of what has expired
 
 mod key;
 mod store;
-mod sweep;
 
 use std::time::Duration;
 
@@ -26,7 +24,7 @@ use sqlx::{PgConnection, PgPool};
 
 pub use key::IdempotencyKey;
 use store::Kept;
-pub use sweep::sweep;
+pub use store::delete_expired;
 
 use super::{
     extract::canonical_path,

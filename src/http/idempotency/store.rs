@@ -79,7 +79,8 @@ pub(super) async fn find(
 ) -> sqlx::Result<Option<Kept>> {
     query_as!(
         Kept,
-        r#"SELECT fingerprint, status, header AS "header: Json<Vec<(String, String)>>", body
+        r#"SELECT fingerprint, status, header AS "header: Json<Vec<(String, String)>>",
+                  body AS "body!"
            FROM idempotency_keys
            WHERE scope = $1 AND expires_at > now()"#,
         scope,
@@ -120,7 +121,7 @@ pub(super) async fn insert(
 /// Removes some of the answers that have expired, and says how many.
 ///
 /// What another instance is removing, or a request renews, is left to it.
-pub(super) async fn delete_expired(executor: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<u64> {
+pub async fn delete_expired(executor: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<u64> {
     let deleted = query!(
         "DELETE FROM idempotency_keys
          WHERE scope IN (

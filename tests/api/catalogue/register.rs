@@ -20,6 +20,22 @@ pub(super) async fn mail_record_not_found() -> Refusal {
     of_answer(operation, app.get(&record).await)
 }
 
+pub(super) async fn suppression_not_found() -> Refusal {
+    let app = App::start().await;
+    let suppression = Subject::create(&app).await.suppression;
+    app.delete(&suppression).await.expect(204);
+    let operation = "GET /api/v1/suppressions/{id}";
+    of_answer(operation, app.get(&suppression).await)
+}
+
+pub(super) async fn confirmation_required() -> Refusal {
+    let app = App::start().await;
+    let body = json!({"address": "ann@example.org", "reason": "complaint"});
+    let complaint = app.post("/api/v1/suppressions", body).await.created();
+    let operation = "DELETE /api/v1/suppressions/{id}";
+    of_answer(operation, app.delete(&complaint).await)
+}
+
 pub(super) async fn email_taken() -> Refusal {
     let app = App::start().await;
     app.member("ann").await;

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use hyper::Method;
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
 use super::{App, request::Request};
 
@@ -142,8 +143,8 @@ impl Operation {
     }
 }
 
-/// A member with a mail record, for operations to work on.
-#[derive(Debug, Clone)]
+/// A member with a mail record, and a suppression of an address of nobody, for operations to work on.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Subject {
     pub(crate) member: String,
     pub(crate) member_id: String,
@@ -151,6 +152,8 @@ pub(crate) struct Subject {
     pub(crate) email: String,
     pub(crate) mail_record: String,
     pub(crate) mail_record_id: String,
+    pub(crate) suppression: String,
+    pub(crate) suppression_id: String,
 }
 
 impl Subject {
@@ -166,6 +169,7 @@ impl Subject {
             "by-external-id" => &self.external_id,
             "by-email" => &self.email,
             "mail-records" => &self.mail_record_id,
+            "suppressions" => &self.suppression_id,
             _ => parameter.example(),
         }
     }
@@ -175,13 +179,18 @@ impl Subject {
         let body = json!({"name": "ann", "external_id": external_id, "email": email});
         let member = app.post("/api/v1/members", body).await.created();
         let mail_record = app.mail_record(&member, "Hello").await;
+        let address = format!("{}@example.org", Uuid::now_v7());
+        let body = json!({"address": address});
+        let suppression = app.post("/api/v1/suppressions", body).await.created();
         Self {
             member_id: last_step(&member),
             mail_record_id: last_step(&mail_record),
+            suppression_id: last_step(&suppression),
             member,
             external_id,
             email,
             mail_record,
+            suppression,
         }
     }
 }

@@ -19,20 +19,30 @@ pub(crate) fn lists() -> Vec<List> {
         if operation.words("sort").is_empty() {
             continue;
         }
-        let table = if operation.path.ends_with("/members") {
-            "members"
-        } else {
-            "mail_records"
+        let table = match operation.path.rsplit('/').next() {
+            Some("members") => "members",
+            Some("mail-records") => "mail_records",
+            Some("suppressions") => "suppressions",
+            _ => panic!("{} has no table", operation.name()),
         };
         lists.push(List { operation, table });
     }
-    assert_eq!(lists.len(), 3);
+    assert_eq!(lists.len(), 4);
     lists
 }
 
 impl List {
     pub(crate) fn path_on(&self, subject: &Subject) -> String {
         self.operation.path_on(subject)
+    }
+
+    /// A filter of it that some rows meet, as [`fill`] makes them.
+    pub(crate) fn filter(&self) -> &'static str {
+        match self.table {
+            "members" => "status=active",
+            "mail_records" => "status=recorded",
+            _ => "reason=manual",
+        }
     }
 
     /// Its orders, each as a parameter that others can follow; the first is the one that needs none.
@@ -43,8 +53,8 @@ impl List {
     }
 }
 
-/// Adds as many rows to each list: members called `n`, of whom every other one has left, and mail of
-/// the subject.
+/// Adds as many rows to each list: members called `n`, of whom every other one has left, mail of the
+/// subject, and suppressions of addresses of nobody.
 pub(crate) async fn fill(app: &App, subject: &Subject, count: i32) {
     let member_id: uuid::Uuid = subject.member_id.parse().expect("an id");
     sqlx::query(
@@ -66,6 +76,15 @@ pub(crate) async fn fill(app: &App, subject: &Subject, count: i32) {
     .execute(&app.pool)
     .await
     .expect("mail records");
+    sqlx::query(
+        "INSERT INTO suppressions (id, address_hash, reason, scope, origin)
+         SELECT gen_random_uuid(), address_hash(gen_random_uuid()::text), 'manual', 'all', 'api'
+         FROM generate_series(1, $1)",
+    )
+    .bind(count)
+    .execute(&app.pool)
+    .await
+    .expect("suppressions");
 }
 
 impl Answer {

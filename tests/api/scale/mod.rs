@@ -239,6 +239,7 @@ fn subject() -> Subject {
         email: "m7@example.org".to_owned(),
         mail_record: format!("/api/v1/members/{id}/mail-records/{id}"),
         mail_record_id: id.to_owned(),
+        ..Subject::default()
     }
 }
 
