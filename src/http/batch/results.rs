@@ -7,7 +7,10 @@ use axum::{
 use http_body_util::BodyExt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
+use utoipa::{
+    ToSchema,
+    openapi::{ArrayBuilder, Ref},
+};
 use uuid::Uuid;
 
 use super::Outcome;
@@ -20,7 +23,7 @@ use crate::{
 /// What became of the items of a batch.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct BatchResults<R> {
-    /// One for each item, in their order.
+    #[schema(schema_with = results::<R>)]
     pub results: Vec<R>,
     /// How many items were created.
     #[schema(minimum = 0)]
@@ -28,6 +31,13 @@ pub struct BatchResults<R> {
     /// How many items were refused.
     #[schema(minimum = 0)]
     pub failed: usize,
+}
+
+/// Names the type of a result, which a derived schema would repeat.
+fn results<R: ToSchema>() -> ArrayBuilder {
+    ArrayBuilder::new()
+        .items(Ref::from_schema_name(R::name()))
+        .description(Some("One for each item, in their order."))
 }
 
 /// What an item would have been answered with by itself.
