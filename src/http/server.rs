@@ -225,6 +225,12 @@ async fn pause_after(error: &io::Error) {
 
 async fn serve_connection(stream: TcpStream, app: Router, bounds: Bounds, shutdown: Shutdown) {
     stream.set_nodelay(true).ok();
+    // A client that has vanished acknowledges nothing. What is sent to it may be so little that no write
+    // ever waits, and TCP itself tries for a quarter of an hour.
+    #[cfg(target_os = "linux")]
+    socket2::SockRef::from(&stream)
+        .set_tcp_user_timeout(Some(bounds.stall_timeout))
+        .ok();
     let late = shutdown.is_draining();
     let stream = StallLimited::new(stream, bounds.stall_timeout);
     let http_1_0 = Arc::new(AtomicBool::new(false));

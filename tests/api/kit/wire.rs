@@ -7,6 +7,8 @@ use hyper::{
     header::{HeaderName, HeaderValue},
 };
 use serde_json::Value;
+#[cfg(target_os = "linux")]
+use socket2::{SockFilter, SockRef};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -148,6 +150,23 @@ impl Wire {
         while self.ahead.is_empty() {
             assert!(self.read_more().await.expect("an answer"));
         }
+    }
+
+    /// Reads until `text` has come.
+    pub(crate) async fn read_until(&mut self, text: &str) {
+        while find(&self.ahead, text.as_bytes()).is_none() {
+            assert!(self.read_more().await.expect("more"), "never came: {text}");
+        }
+    }
+
+    /// From now on nothing that is sent to this client arrives or is acknowledged, as when its machine
+    /// has lost its power.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn vanish(&self) {
+        // `BPF_RET | BPF_K`: of each packet it lets through as many bytes as the last number says.
+        let nothing = SockFilter::new(0x06, 0, 0, 0);
+        let socket = SockRef::from(&self.stream);
+        socket.attach_filter(&[nothing]).expect("a filter");
     }
 
     /// Reads until the connection ends; says how it did.

@@ -1,5 +1,8 @@
 //! Streams that are cut, resumed, left, held, and too many.
 
+#[cfg(target_os = "linux")]
+mod vanished;
+
 use std::time::Duration;
 
 use hyper::Method;
