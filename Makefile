@@ -45,8 +45,9 @@ prepare: ## Renew .sqlx after a change of a query or migration
 lint-openapi: ## Lint openapi.json (needs npm)
 	scripts/lint-openapi.sh
 
-scale: ## Measure the lists on 6,000,000 rows (a quarter of an hour, 8 GB)
+scale: ## Measure the lists at scale (twenty minutes, 8 GB)
 	cargo test --test api -- --ignored --nocapture scale::
+	cargo test --test process -- --ignored --nocapture scale::
 
 schemathesis: ## Hold the service to its document (needs Python)
 	scripts/schemathesis.sh

@@ -6,4 +6,6 @@ mod commands;
 mod crashes;
 mod databases;
 mod lifecycle;
+#[cfg(target_os = "linux")]
+mod scale;
 mod settings;

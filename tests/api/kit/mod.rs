@@ -13,6 +13,7 @@
 //! From `tests/kit`, which other tests take in too:
 //!
 //! - [`database`]: where databases come from
+//! - [`scale`]: a register as large as one gets
 //! - [`sessions`]: the sessions on a database
 //! - [`wait`]: waiting for what comes in its own time
 
@@ -24,6 +25,8 @@ pub(crate) mod document;
 pub(crate) mod lists;
 pub(crate) mod log;
 pub(crate) mod request;
+#[path = "../../kit/scale.rs"]
+pub(crate) mod scale;
 #[path = "../../kit/sessions.rs"]
 pub(crate) mod sessions;
 pub(crate) mod shim;

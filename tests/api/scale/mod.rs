@@ -14,16 +14,16 @@ use std::time::Duration;
 
 use hyper::Method;
 use serde_json::Value;
-use sqlx::AssertSqlSafe;
 
 use self::plans::{Plans, Reading};
 use crate::kit::{
     App, Settings,
     document::Subject,
     lists::{List, lists},
+    scale::{fill, members},
 };
 
-const FILL: &str = include_str!("fill.sql");
+const MAIL_RECORDS: &str = include_str!("mail_records.sql");
 /// How deep the deep page is.
 const PAGES: usize = 10_000;
 /// What a filter may read in any order: as much as the member with much mail has, a fiftieth of the
@@ -110,7 +110,8 @@ impl Scale {
             ..Settings::default()
         };
         let app = App::start_with(settings).await;
-        fill(&app).await;
+        let script = members(1_000_000) + MAIL_RECORDS;
+        fill(&mut app.sql().await, &script).await;
         let plans = Plans::of(&app.pool).await;
         Self {
             app,
@@ -194,38 +195,6 @@ impl Scale {
             .as_str()
             .expect("more")
             .to_owned()
-    }
-}
-
-/// Fills the tables without their indexes, which are faster made than kept.
-async fn fill(app: &App) {
-    let mut sql = app.sql().await;
-    let indexes: Vec<(String, String)> = sqlx::query_as(
-        "SELECT indexname::text, indexdef FROM pg_indexes
-         WHERE tablename IN ('members', 'mail_records')
-           AND indexname NOT IN (SELECT conname FROM pg_constraint)",
-    )
-    .fetch_all(&mut sql)
-    .await
-    .expect("indexes");
-    let mut script = String::new();
-    script.extend(
-        indexes
-            .iter()
-            .map(|(name, _)| format!("DROP INDEX {name};\n")),
-    );
-    script.push_str(FILL);
-    script.push_str("SET maintenance_work_mem = '512MB';\n");
-    script.extend(
-        indexes
-            .iter()
-            .map(|(_, definition)| format!("{definition};\n")),
-    );
-    for script in [&script, "VACUUM ANALYZE"] {
-        sqlx::raw_sql(AssertSqlSafe(script.to_owned()))
-            .execute(&mut sql)
-            .await
-            .expect("filled");
     }
 }
 

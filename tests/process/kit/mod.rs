@@ -8,6 +8,7 @@
 //!
 //! - [`database`]: databases on a server that was not started by the program
 //! - [`processes`]: the processes of a folder
+//! - [`scale`]: a register as large as one gets
 //! - [`sessions`]: the sessions on a database
 //! - [`wait`]: waiting for what comes in its own time
 
@@ -18,6 +19,8 @@ pub(crate) mod http;
 pub(crate) mod process;
 #[path = "../../kit/processes.rs"]
 pub(crate) mod processes;
+#[path = "../../kit/scale.rs"]
+pub(crate) mod scale;
 #[path = "../../kit/sessions.rs"]
 pub(crate) mod sessions;
 #[path = "../../kit/wait.rs"]
