@@ -64,6 +64,8 @@ impl Service {
                 config.max_streams,
                 config.database_acquire_timeout,
                 config.heartbeat,
+                // No statement gives its next row later, unless Postgres is out of reach.
+                config.database_statement_timeout * 2,
             ),
             limits: Limits {
                 request_timeout: config.request_timeout,

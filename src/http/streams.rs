@@ -18,15 +18,18 @@ pub struct Streams {
     wait: Duration,
     /// How long a stream of events is silent before it says that it is still there.
     pub(super) heartbeat: Duration,
+    /// How long the database may be silent in the middle of a list.
+    pub(super) silence: Duration,
 }
 
 impl Streams {
     #[must_use]
-    pub fn new(max: usize, wait: Duration, heartbeat: Duration) -> Self {
+    pub fn new(max: usize, wait: Duration, heartbeat: Duration, silence: Duration) -> Self {
         Self {
             places: Arc::new(Semaphore::new(max)),
             wait,
             heartbeat,
+            silence,
         }
     }
 

@@ -1,6 +1,6 @@
 //! A whole list, row by row as the database gives it, in memory that does not grow with it.
 
-use std::{io, time::Duration};
+use std::{io, pin::pin, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
@@ -14,7 +14,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool, Postgres, QueryBuilder, pool::PoolConnection};
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc, oneshot},
-    time::sleep,
+    time::{Instant, sleep, timeout},
 };
 use tracing::Instrument;
 
@@ -100,6 +100,7 @@ pub(super) async fn stream<R: Listed + Serialize + 'static>(
         scope,
         trailers: streaming.trailers,
         heartbeat: streaming.streams.heartbeat,
+        silence: streaming.streams.silence,
         documents: streaming.documents,
         out: Out {
             bytes: Vec::with_capacity(CHUNK + CHUNK / 4),
@@ -196,6 +197,7 @@ struct Pump {
     scope: Scope,
     trailers: bool,
     heartbeat: Duration,
+    silence: Duration,
     documents: Documents,
     out: Out,
     /// Told when the first row is there, or that none is.
@@ -216,7 +218,7 @@ impl Pump {
         // A departed client needs no answer, and the connection is closed with the lease.
         match rows.await {
             Ok(()) => {
-                lease.end().await.ok();
+                timeout(self.silence, lease.end()).await.ok();
                 self.finish().await.ok();
             }
             Err(Cut::Failed(problem)) => {
@@ -257,26 +259,12 @@ impl Pump {
     ) -> Result<(u32, Option<Position>), Cut> {
         let mut rows = query.build().fetch(connection);
         let (mut count, mut last) = (0, None);
+        let failed = |error: sqlx::Error| Cut::Failed(error.into());
         loop {
-            let ready = rows.try_next().now_or_never();
-            let next = if let Some(next) = ready {
-                next
-            } else {
-                // Nothing more is there yet, so what is there goes out.
-                if self.begun.is_none() {
-                    self.out.flush().await?;
-                }
-                tokio::select! {
-                    next = rows.try_next() => next,
-                    () = self.out.sender.closed() => return Err(Cut::Departed),
-                    () = sleep(self.heartbeat) => {
-                        let beat = self.encoder.heartbeat().unwrap_or_default();
-                        self.out.bytes.extend_from_slice(beat);
-                        continue;
-                    }
-                }
+            let next = match rows.try_next().now_or_never() {
+                Some(ready) => ready,
+                None => self.wait(rows.try_next()).await?,
             };
-            let failed = |error: sqlx::Error| Cut::Failed(error.into());
             let Some(row) = next.map_err(failed)? else {
                 return Ok((count, last));
             };
@@ -292,6 +280,30 @@ impl Pump {
             if self.out.bytes.len() >= CHUNK {
                 self.out.flush().await?;
             }
+        }
+    }
+
+    /// Waits for the database; meanwhile what is there goes out.
+    async fn wait<T>(&mut self, answer: impl Future<Output = T>) -> Result<T, Cut> {
+        let mut answer = pin!(answer);
+        let mut left = self.silence;
+        loop {
+            if self.begun.is_none() {
+                self.out.flush().await?;
+            }
+            let since = Instant::now();
+            tokio::select! {
+                answer = &mut answer => return Ok(answer),
+                () = self.out.sender.closed() => return Err(Cut::Departed),
+                () = sleep(self.heartbeat.min(left)) => {}
+            }
+            // The time in which the client takes what was sent is not the database's.
+            left = left.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                return Err(Cut::Failed(Code::DatabaseUnavailable.into()));
+            }
+            let beat = self.encoder.heartbeat().unwrap_or_default();
+            self.out.bytes.extend_from_slice(beat);
         }
     }
 

@@ -154,7 +154,9 @@ impl Wire {
 
     /// Reads until `text` has come.
     pub(crate) async fn read_until(&mut self, text: &str) {
-        while find(&self.ahead, text.as_bytes()).is_none() {
+        let mut seen = 0;
+        while find(&self.ahead[seen..], text.as_bytes()).is_none() {
+            seen = self.ahead.len().saturating_sub(text.len());
             assert!(self.read_more().await.expect("more"), "never came: {text}");
         }
     }

@@ -196,6 +196,32 @@ async fn nor_is_it_for_a_client_of_http_1_0() {
     assert!(text.matches('\n').count() > 20_000);
 }
 
+/// The database's machine is gone: neither an end nor an error comes over the connection.
+#[tokio::test]
+async fn nor_is_it_where_the_database_is_never_heard_of_again() {
+    let settings = Settings {
+        connections: 1,
+        streams: 1,
+        statement_timeout: Duration::from_millis(500),
+        heartbeat: Duration::from_millis(50),
+        ..Settings::default()
+    };
+    let (app, shim) = App::start_over_shim(settings).await;
+    fill(&app, 20_000).await;
+    for format in FORMATS {
+        let path = format!("{MEMBERS}?format={format}");
+        let mut streamed = app.request(Method::GET, &path).open().await;
+        streamed.lines(1).await;
+        shim.strand();
+        streamed.rest().await.expect_err("a broken transfer");
+        assert_eq!(
+            streamed.text.contains("database_unavailable"),
+            format != "csv"
+        );
+        app.get(&format!("{path}&limit=1")).await.expect(200);
+    }
+}
+
 #[tokio::test]
 async fn a_client_that_leaves_frees_the_connection_without_reading_the_rest() {
     let settings = Settings {
