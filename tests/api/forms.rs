@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::kit::{
     App,
+    csv::records,
     document::{Operation, Subject, api_operations},
     streamed::events,
 };
@@ -54,37 +55,9 @@ async fn fill(app: &App) -> Subject {
     ann
 }
 
-/// Reads records as RFC 4180 has them.
-fn read_csv(text: &str) -> Vec<Vec<String>> {
-    let mut records = Vec::new();
-    let (mut record, mut cell, mut quoted) = (Vec::new(), String::new(), false);
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '"' if quoted && characters.peek() == Some(&'"') => {
-                characters.next();
-                cell.push('"');
-            }
-            '"' => quoted = !quoted,
-            ',' if !quoted => record.push(std::mem::take(&mut cell)),
-            '\r' if !quoted => {
-                assert_eq!(characters.next(), Some('\n'));
-                record.push(std::mem::take(&mut cell));
-                records.push(std::mem::take(&mut record));
-            }
-            other => cell.push(other),
-        }
-    }
-    assert!(
-        !quoted && record.is_empty() && cell.is_empty(),
-        "the last line ends"
-    );
-    records
-}
-
 /// The rows of a CSV, each as the JSON that it was made from.
 fn rows_of_csv(text: &str, like: &[Value]) -> Vec<Value> {
-    let mut records = read_csv(text).into_iter();
+    let mut records = records(text).into_iter();
     let names = records.next().expect("a header");
     let record = |(cells, like): (Vec<String>, &Value)| {
         assert_eq!(cells.len(), names.len());
@@ -155,11 +128,49 @@ async fn no_cell_is_read_as_a_formula() {
         let path = format!("{}?format=csv", list.path_on(&ann));
         let csv = app.get(&path).await.expect(200);
         assert!(!csv.text.starts_with('\u{feff}'));
-        for cell in read_csv(&csv.text).iter().flatten() {
+        for cell in records(&csv.text).iter().flatten() {
             let formula = ['=', '+', '-', '@', '\t', '\r', '\u{ff1d}'];
             assert!(!cell.starts_with(formula), "{cell}");
         }
     }
+}
+
+/// A line break can only have come in by other ways than this service.
+#[tokio::test]
+async fn what_a_cell_holds_is_read_back_wherever_it_stands() {
+    let app = App::start().await;
+    let names = [
+        "Lee, \"Ann\"\r\nc/o Desk",
+        "\r",
+        "\n",
+        "\"",
+        "\",\"",
+        "a\r",
+        "'",
+        "=\r\n",
+        "plain",
+    ];
+    // Of one length after the other, so that what is sent at once ends anywhere in a row.
+    sqlx::query(
+        "INSERT INTO members (id, name, joined, status)
+         SELECT gen_random_uuid(), $1[1 + n % 9] || repeat('x', n % 101), '2000-01-01', 'active'
+         FROM generate_series(1, 5000) n",
+    )
+    .bind(names)
+    .execute(&mut app.sql().await)
+    .await
+    .expect("members");
+    // Read as it comes: the document does not have such names.
+    let read = async |format: &str| {
+        let path = format!("/api/v1/members?format={format}");
+        let mut streamed = app.request(Method::GET, &path).open().await;
+        streamed.rest().await.expect("the whole").to_owned()
+    };
+    let rows = read("ndjson").await;
+    let rows: Result<Vec<Value>, _> = rows.lines().map(serde_json::from_str).collect();
+    let rows = rows.expect("JSON");
+    assert_eq!(rows.len(), 5000);
+    assert_eq!(rows_of_csv(&read("csv").await, &rows), rows);
 }
 
 #[tokio::test]
@@ -310,6 +321,29 @@ async fn files_have_names_and_streams_are_not_held_back() {
                 disposition.is_none_or(|value| *value == *expected),
                 "{disposition:?}"
             );
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_cache_takes_one_form_for_another() {
+    let app = App::start().await;
+    let ann = Subject::create(&app).await;
+    for list in lists() {
+        let path = list.path_on(&ann);
+        for media_type in ["application/json", NDJSON, CSV, EVENTS] {
+            let ask = || {
+                let request = app.request(Method::GET, &path);
+                request.header("accept", media_type)
+            };
+            let answer = ask().send().await.expect(200);
+            assert_eq!(answer.header("cache-control"), "private, no-cache");
+            assert!(!answer.headers.contains_key("etag"));
+            let mut varies = answer.headers.get_all("vary").iter();
+            assert!(varies.any(|value| value == "accept"));
+            // A member's version says nothing of a list.
+            let again = ask().header("if-none-match", "\"1\"").send().await;
+            assert_eq!(again.expect(200).text, answer.text);
         }
     }
 }

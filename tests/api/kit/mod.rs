@@ -2,6 +2,7 @@
 //!
 //! - [`app`]: a service of one's own, on a database of one's own
 //! - [`answer`]: an answer, checked against the OpenAPI document as it comes in
+//! - [`csv`]: a list as CSV, as a client reads it
 //! - [`document`]: the OpenAPI document, and its operations as tests walk them
 //! - [`lists`]: the lists, as tests walk them
 //! - [`log`]: the log, as a test reads it
@@ -19,6 +20,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod app;
+pub(crate) mod csv;
 #[path = "../../kit/database.rs"]
 pub(crate) mod database;
 pub(crate) mod document;
