@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::kit::{
     Answer, App, Wire,
     document::{Operation, Subject, api_operations, fill},
+    lists::lists,
 };
 
 /// Sends `operation` with what stands behind its path.
@@ -241,21 +242,19 @@ async fn a_hundred_wrong_parameters_are_named_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_limit_is_a_whole_number_within_its_bounds() {
+async fn numbers_of_rows_and_pages_are_whole_and_within_their_bounds() {
     let app = App::start().await;
     let ann = Subject::create(&app).await;
-    let mut lists = 0;
+    let mut seen = 0;
     for (operation, name) in query_parameters() {
-        if name != "limit" {
+        if !["limit", "page", "size"].contains(&name.as_str()) {
             continue;
         }
-        lists += 1;
+        seen += 1;
         let path = operation.path_on(&ann);
         for value in [
             "-1",
             "0",
-            "501",
-            "65537",
             "9223372036854775808",
             "1e3",
             "1.0",
@@ -271,16 +270,26 @@ async fn a_limit_is_a_whole_number_within_its_bounds() {
             "%D9%A5",
             "%EF%BC%95",
         ] {
-            let answer = send(&app, &operation, &path, &format!("?limit={value}")).await;
-            let code = answer.error_at(400, "invalid_parameter", "limit");
+            let answer = send(&app, &operation, &path, &format!("?{name}={value}")).await;
+            let code = answer.error_at(400, "invalid_parameter", &name);
             assert_eq!(code, "out_of_range", "{value}");
         }
-        for value in ["1", "500", "007", "%31"] {
-            let answer = send(&app, &operation, &path, &format!("?limit={value}")).await;
+        for value in ["1", "007", "%31"] {
+            let answer = send(&app, &operation, &path, &format!("?{name}={value}")).await;
             answer.expect(200);
         }
+        if name == "page" {
+            continue;
+        }
+        for value in ["501", "65537"] {
+            let answer = send(&app, &operation, &path, &format!("?{name}={value}")).await;
+            answer.error_at(400, "invalid_parameter", &name);
+        }
+        let answer = send(&app, &operation, &path, &format!("?{name}=500")).await;
+        answer.expect(200);
     }
-    assert_eq!(lists, 5);
+    // Each list has all three, and a member's newest mail has a limit.
+    assert_eq!(seen, 3 * lists().len() + 1);
 }
 
 #[tokio::test]
