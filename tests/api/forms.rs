@@ -289,8 +289,10 @@ async fn an_unknown_member_has_no_list_in_any_form() {
     let app = App::start().await;
     let path = format!("/api/v1/members/{}/mail-records", uuid::Uuid::now_v7());
     for format in ["json", "ndjson", "csv", "sse"] {
-        let answer = app.get(&format!("{path}?format={format}")).await;
-        answer.problem(404, "member_not_found");
+        let path = format!("{path}?format={format}");
+        app.get(&path).await.problem(404, "member_not_found");
+        let head = app.request(Method::HEAD, &path).send().await;
+        assert_eq!(head.status, 404, "{format}");
     }
     // A connection that was given back is as good as new.
     app.get("/api/v1/members").await.expect(200);

@@ -118,7 +118,10 @@ impl<R: Listed> View<R> {
             Form::Stream(streaming, limit) => {
                 stream::stream(pool, selection, self.window, limit, self.scope, streaming).await?
             }
-            Form::HeaderOnly(format) => Some(stream::header_only::<R>(format)),
+            Form::HeaderOnly(format) => {
+                let there = self.window.parent_is_there(pool, &selection).await?;
+                there.then(|| stream::header_only::<R>(format))
+            }
             Form::Ended => Some(StatusCode::NO_CONTENT.into_response()),
         };
         let mut answer = answer.ok_or(S::ABSENT)?;
