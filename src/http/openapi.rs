@@ -136,8 +136,8 @@ fn document_forms(operation: &mut Operation) {
     let last_event = header_parameter(
         "Last-Event-ID",
         ".*",
-        "The `id` of the last event that was received: the stream of events goes on behind it. Other \
-         forms pass it over.",
+        "The `id` of the last event that was received: the stream of events goes on behind it, and \
+         `limit` counts from there. Other forms pass it over.",
     );
     operation
         .parameters
