@@ -68,6 +68,10 @@ pub(super) fn preamble() -> OpenApi {
         ),
         ("suppressions", "Addresses that must not be mailed"),
         (
+            "mail-events",
+            "What became of each mail: append-only, and the source of its status",
+        ),
+        (
             "problems",
             "The catalogue of what a request can be refused with",
         ),

@@ -181,14 +181,20 @@ fn wrong_fields<T: DeserializeOwned>(
         if errors.len() == MAX_ERRORS {
             break;
         }
-        if !shape.properties.contains(name) {
+        let mut probe = shape.example.clone();
+        probe.insert(name.clone(), value.clone());
+        let probed = serde_path_to_error::deserialize::<_, T>(Value::Object(probe));
+        let known = shape.properties.contains(name);
+        // A field that is not the caller's to set says so itself.
+        let speaks = |error: &serde_path_to_error::Error<serde_json::Error>| {
+            Invalid::split(&error.inner().to_string()).is_some()
+        };
+        if !known && !probed.as_ref().is_err_and(speaks) {
             let detail = unknown(name, &shape.properties, "field");
             errors.push(FieldError::at_pointer([&**name], "unknown", detail));
             continue;
         }
-        let mut probe = shape.example.clone();
-        probe.insert(name.clone(), value.clone());
-        if let Err(error) = serde_path_to_error::deserialize::<_, T>(Value::Object(probe)) {
+        if let Err(error) = probed {
             let steps = steps(error.path());
             let (code, detail) = code_and_detail(error.inner());
             errors.push(FieldError::at_pointer(

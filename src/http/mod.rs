@@ -6,6 +6,7 @@
 //! - [`conditional`]: preconditions: which versions a request is meant for
 //! - [`merge_patch`]: JSON merge patch
 //! - [`answer`]: a resource as an answer, with its entity tag
+//! - [`one_or_many`]: a body that is one resource, or a list of them
 //! - [`batch`]: many items in one request
 //! - [`prefer`]: answers without the representation
 //! - [`idempotency`]: writes that are done once for each key
@@ -40,6 +41,7 @@ pub mod layers;
 pub mod list;
 pub mod merge_patch;
 pub mod negotiate;
+pub mod one_or_many;
 pub mod openapi;
 pub mod prefer;
 pub mod server;

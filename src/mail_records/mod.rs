@@ -2,15 +2,19 @@
 //!
 //! - `handlers`: one function for each operation, with its route and its documentation
 //! - `batch`: many in one request
+//! - `transitions`: a mail called back, a mail tried again
+//! - [`events`]: what became of a mail, and the status that follows from it
 //! - `item`: a mail record of a batch, with whom it was for
 //! - [`model`]: what a mail record is, as read and as written
 //! - [`queries`]: all SQL on mail records
 
 mod batch;
+pub mod events;
 mod handlers;
 mod item;
 pub mod model;
 pub mod queries;
+mod transitions;
 
 use sqlx::PgPool;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -26,4 +30,8 @@ pub(crate) fn router() -> OpenApiRouter<PgPool> {
             handlers::update,
             handlers::delete
         ))
+        .routes(routes!(events::handlers::report, events::handlers::list))
+        .routes(routes!(events::handlers::read))
+        .routes(routes!(transitions::cancel))
+        .routes(routes!(transitions::retry))
 }

@@ -1,6 +1,6 @@
 //! What a mail record is, as read and as written.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -71,9 +71,19 @@ pub enum MailStatus {
     "provider_message_id": "b7bc2f4a-e38e-4336-af7d-e6c392c2f817",
     "external_id": "card-1",
     "retry_of": null,
+    "retried_by": null,
     "status": "delivered",
     "status_at": "2024-01-01T12:00:03.250000Z",
     "status_reason": "250 2.0.0 OK",
+    "status_event_id": "018cc252-49e9-7000-8002-000000000001",
+    "delivered_at": "2024-01-01T12:00:03.250000Z",
+    "bounced_at": null,
+    "opened_count": 0,
+    "first_opened_at": null,
+    "clicked_count": 0,
+    "first_clicked_at": null,
+    "complained_at": null,
+    "unsubscribed_at": null,
     "created_at": "2024-01-01T12:00:00.000000Z",
     "updated_at": "2024-01-01T12:00:03.250000Z",
     "version": 2
@@ -110,12 +120,44 @@ pub struct MailRecord {
     /// The mail record that this one is another attempt of; null for a first attempt.
     #[schema(required)]
     pub retry_of: Option<Uuid>,
-    pub status: MailStatus,
-    /// Since when the status holds.
-    pub status_at: Timestamp,
-    /// Why the status is what it is; null if nothing was said.
+    /// The newest other attempt, whose `retry_of` is this mail record; null if there is none.
     #[schema(required)]
-    pub status_reason: Option<Text<1, 1000>>,
+    pub retried_by: Option<Uuid>,
+    /// What became of the mail, as all its events say together.
+    pub status: MailStatus,
+    /// Since when the status holds: when the event occurred that decides on it.
+    pub status_at: Timestamp,
+    /// What the event says that decides on the status: its diagnostic, or else its codes; null if it
+    /// says nothing.
+    #[schema(required)]
+    pub status_reason: Option<Text<1, 4000>>,
+    /// The event that decides on the status; null for what was not written by the service.
+    #[schema(required)]
+    pub status_event_id: Option<Uuid>,
+    /// When it was delivered, even if it was returned later; null if it is not known to be.
+    #[schema(required)]
+    pub delivered_at: Option<Timestamp>,
+    /// When it was returned; null if it is not known to be.
+    #[schema(required)]
+    pub bounced_at: Option<Timestamp>,
+    /// How often it was reported to be opened.
+    #[schema(minimum = 0)]
+    pub opened_count: i64,
+    /// When it was first opened; null if it is not known to be.
+    #[schema(required)]
+    pub first_opened_at: Option<Timestamp>,
+    /// How often links in it were reported to be followed.
+    #[schema(minimum = 0)]
+    pub clicked_count: i64,
+    /// When a link in it was first followed; null if none is known to be.
+    #[schema(required)]
+    pub first_clicked_at: Option<Timestamp>,
+    /// When the recipient called it spam; null if that is not known.
+    #[schema(required)]
+    pub complained_at: Option<Timestamp>,
+    /// When the recipient unsubscribed by it; null if that is not known.
+    #[schema(required)]
+    pub unsubscribed_at: Option<Timestamp>,
     /// When it was first written.
     pub created_at: Timestamp,
     /// When it was last written.
@@ -168,15 +210,16 @@ pub struct MailRecordInput {
     /// The mail record of the same member that this one is another attempt of.
     #[serde(default, deserialize_with = "strict::optional_id")]
     pub retry_of: Option<Uuid>,
-    /// `recorded` where it is not given.
+    /// What is known already of what became of the mail; `recorded` where it is not given. It is the
+    /// mail record's first event.
     #[serde(default, deserialize_with = "strict::word")]
     pub status: MailStatus,
-    /// Since when the status holds; now where it is not given.
+    /// When that event occurred; now where it is not given.
     #[serde(default)]
     pub status_at: Option<Timestamp>,
-    /// Why the status is what it is.
+    /// What explains it.
     #[serde(default)]
-    pub status_reason: Option<Text<1, 1000>>,
+    pub status_reason: Option<Text<1, 4000>>,
 }
 
 /// A mail record as the caller replaces one with PUT. What became of the mail, and which mail it is
@@ -220,6 +263,36 @@ pub struct MailRecordReplacement {
     /// The caller's own key, unique among the member's mail records.
     #[serde(default)]
     pub external_id: Option<Line<1, 255>>,
+    #[serde(
+        rename = "status",
+        default,
+        skip_serializing,
+        deserialize_with = "follows_from_events"
+    )]
+    #[schema(ignore)]
+    _status: (),
+    #[serde(
+        rename = "status_at",
+        default,
+        skip_serializing,
+        deserialize_with = "follows_from_events"
+    )]
+    #[schema(ignore)]
+    _status_at: (),
+    #[serde(
+        rename = "status_reason",
+        default,
+        skip_serializing,
+        deserialize_with = "follows_from_events"
+    )]
+    #[schema(ignore)]
+    _status_reason: (),
+}
+
+fn follows_from_events<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    let instead = "It follows from the mail record's events: report what became of the mail with POST to \
+                   …/events, call the mail back with …/cancel, or try it again with …/retry.";
+    strict::read_only(deserializer, instead)
 }
 
 impl MailRecordInput {
@@ -254,6 +327,9 @@ impl From<MailRecord> for MailRecordReplacement {
             provider: record.provider,
             provider_message_id: record.provider_message_id,
             external_id: record.external_id,
+            _status: (),
+            _status_at: (),
+            _status_reason: (),
         }
     }
 }

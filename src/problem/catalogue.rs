@@ -102,6 +102,12 @@ catalogue! {
         "There is no such suppression",
         "The suppression does not exist, or no longer does.",
     );
+    MailEventNotFound = (
+        NOT_FOUND,
+        "mail_event_not_found",
+        "There is no such event",
+        "This mail record has no event with that id.",
+    );
     MethodNotAllowed = (
         METHOD_NOT_ALLOWED,
         "method_not_allowed",
@@ -143,6 +149,12 @@ catalogue! {
         "confirmation_required",
         "The suppression was made by a complaint",
         "Whoever complained must not be mailed again unasked; to delete it all the same, add confirm=true.",
+    );
+    InvalidTransition = (
+        CONFLICT,
+        "invalid_transition",
+        "The mail record's status does not allow this",
+        "Nothing was done; read the mail record for what became of the mail.",
     );
     IdempotencyKeyInUse = (
         CONFLICT,

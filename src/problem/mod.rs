@@ -88,6 +88,15 @@ impl FieldError {
         }
     }
 
+    /// The same error of a body that stands at `steps` (`/items/3`) in another.
+    #[must_use]
+    pub fn within(mut self, steps: &str) -> Self {
+        if let Some(pointer) = &mut self.pointer {
+            pointer.insert_str(1, steps);
+        }
+        self
+    }
+
     fn nowhere(code: impl Into<Cow<'static, str>>, detail: impl Into<String>) -> Self {
         Self {
             pointer: None,

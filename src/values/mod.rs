@@ -11,6 +11,7 @@
 //! - `fold`: the form in which text is sorted and searched
 //! - `public_url`: the URL under which clients reach the service
 //! - `search_term`: what is searched for in text
+//! - `smtp`: what a mail server answered
 //! - [`strict`]: forms of an input that serde's own decoders would take besides the documented one
 
 mod date;
@@ -20,6 +21,7 @@ mod json_object;
 mod plain_json;
 mod public_url;
 mod search_term;
+mod smtp;
 pub mod strict;
 mod text;
 
@@ -30,6 +32,7 @@ pub use json_object::JsonObject;
 pub use plain_json::PlainJson;
 pub use public_url::PublicUrl;
 pub use search_term::SearchTerm;
+pub use smtp::{EnhancedCode, SmtpCode};
 pub use text::{Line, Tags, Text};
 
 /// Why a value was refused.

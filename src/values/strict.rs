@@ -49,6 +49,14 @@ pub fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error
         .map_err(|_| D::Error::custom(Invalid::new("invalid", "`true` or `false` is expected.")))
 }
 
+/// Refuses a field that is read and never written, and says what to do instead.
+///
+/// # Errors
+/// Always.
+pub fn read_only<'de, D: Deserializer<'de>>(_: D, instead: &str) -> Result<(), D::Error> {
+    Err(D::Error::custom(Invalid::new("read_only", instead)))
+}
+
 fn parse(text: &str) -> Result<Uuid, Invalid> {
     text.parse::<Hyphenated>()
         .map(Hyphenated::into_uuid)

@@ -121,15 +121,14 @@ async fn a_body_that_is_not_an_object_is_invalid() {
             json!(true),
             json!(1),
             json!("text"),
-            json!([]),
-            json!([example]),
             json!({ "body": 1 })["body"].clone(),
-            nulls,
-            declared,
         ];
-        for length in 1..=20 {
-            bodies.push(vec![Value::Null; length].into());
-            bodies.push(vec![json!("x"); length].into());
+        if !operation.takes_a_list() {
+            bodies.extend([json!([]), json!([example]), nulls, declared]);
+            for length in 1..=20 {
+                bodies.push(vec![Value::Null; length].into());
+                bodies.push(vec![json!("x"); length].into());
+            }
         }
         for body in bodies {
             let problem = send_json(&app, &ann, &operation, &body).await;

@@ -17,7 +17,7 @@ const MUCH: i64 = ROWS / 50;
 
 /// A value of each filter that selects few rows, the oldest of them, which an order from the newest on
 /// meets last.
-const FILTERS: [(&str, &str); 21] = [
+const FILTERS: [(&str, &str); 22] = [
     ("members", "status=pending"),
     ("members", "email=m7@example.org"),
     ("members", "external_id=m-7"),
@@ -36,6 +36,7 @@ const FILTERS: [(&str, &str); 21] = [
     ("mail_records", "subject=rare"),
     ("mail_records", "created_from=2100-01-01T00:00:00Z"),
     ("mail_records", "created_to=1900-01-01T00:00:00Z"),
+    ("mail_events", "type=clicked"),
     ("suppressions", "address=m7@example.org"),
     ("suppressions", "reason=complaint"),
     ("suppressions", "scope=marketing"),
@@ -43,7 +44,7 @@ const FILTERS: [(&str, &str); 21] = [
 ];
 
 /// Filters that most rows meet, alone and combined.
-const COMMON: [(&str, &str); 21] = [
+const COMMON: [(&str, &str); 22] = [
     ("members", "status=active"),
     ("members", "tag=common"),
     ("members", "q=ann"),
@@ -68,6 +69,7 @@ const COMMON: [(&str, &str); 21] = [
     ("suppressions", "scope=all"),
     ("suppressions", "origin=event"),
     ("suppressions", "reason=hard_bounce&scope=all"),
+    ("mail_events", "type=opened"),
 ];
 
 /// Two filters, of which few rows meet one or both.
@@ -95,7 +97,7 @@ const COMBINED: [(&str, &str); 17] = [
 ];
 
 /// Rows with ids in the order of their numbers, the first few with what the filters name.
-const FILL: [&str; 4] = [
+const FILL: [&str; 5] = [
     "INSERT INTO members
          (id, external_id, email, email_folded, name, name_folded, search_text, joined, status, tags)
      SELECT (lpad(to_hex(n), 8, '0') || '-0000-7000-8000-000000000000')::uuid, 'm-' || n,
@@ -125,6 +127,11 @@ const FILL: [&str; 4] = [
             CASE WHEN external_id ~ '^m-1?.$' THEN 'marketing' ELSE 'all' END,
             CASE WHEN external_id ~ '^m-1?.$' THEN 'api' ELSE 'event' END, joined
      FROM members m WHERE $1::bigint > 0",
+    // One mail record with many events.
+    "INSERT INTO mail_events (member_id, mail_record_id, id, type, occurred_at, effect)
+     SELECT r.member_id, r.id, (lpad(to_hex(n), 8, '0') || '-2222-7000-8000-000000000000')::uuid,
+            CASE WHEN n < 20 THEN 'clicked' ELSE 'opened' END, '2000-01-01'::date + n::int, 'applied'
+     FROM mail_records r, generate_series(1, CASE WHEN r.id = '00000007-0000-7000-8000-000000000000' THEN $1::bigint / 50 ELSE 1 END) n",
 ];
 
 /// On one connection, whose own figures can be asked to be told at once.
@@ -199,7 +206,7 @@ fn filtered(list: &List, filters: &[(&str, &str)]) -> Vec<String> {
     let paths: Vec<_> = of_table
         .map(|(_, filter)| format!("{path}?limit={PAGE}&{filter}"))
         .collect();
-    assert!(paths.len() >= 4);
+    assert!(paths.len() >= 4 || list.table == "mail_events");
     paths
 }
 

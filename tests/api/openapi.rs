@@ -103,7 +103,7 @@ fn every_operation_is_described_in_full() {
         let verb = id.split('_').next().expect("verb");
         let expected: &[_] = match method {
             Method::GET => &["read", "list"],
-            Method::POST => &["create"],
+            Method::POST => &["create", "report", "cancel", "retry"],
             Method::PUT => &["replace"],
             Method::PATCH => &["update"],
             Method::DELETE => &["delete"],
@@ -229,6 +229,8 @@ async fn every_example_works_as_it_stands() {
             "INSERT INTO suppressions (id, address_hash, reason, scope, origin)
              SELECT '018cc251-f409-7fff-8000-00000000000a', address_hash('a@example.org'), 'manual', 'all', 'api'
              WHERE $1 <> $2",
+            "INSERT INTO mail_events (member_id, mail_record_id, id, type, occurred_at, effect)
+             VALUES ($1, $2, $2, 'recorded', now(), 'applied')",
         ] {
             sqlx::query(fill)
                 .bind(seed::id(0, None))
@@ -236,6 +238,12 @@ async fn every_example_works_as_it_stands() {
                 .execute(&mut sql)
                 .await
                 .expect("a row");
+        }
+        if operation.path.ends_with("/retry") {
+            sqlx::raw_sql("UPDATE mail_records SET status = 'failed'")
+                .execute(&mut sql)
+                .await
+                .expect("failed");
         }
         let url = fill(&operation.path, |parameter| parameter.example().to_owned());
         let mut request = app.request(operation.method.clone(), &url);

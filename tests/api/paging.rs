@@ -98,11 +98,9 @@ async fn a_numbered_page_leads_on_by_cursor() {
     for list in lists() {
         let path = list.path_on(&ann);
         let all = app.get(&path).await.expect(200).ids();
-        for sort in ["", "&sort=created_at"] {
-            let all = match sort {
-                "" => all.clone(),
-                _ => app.get(&format!("{path}?{sort}")).await.expect(200).ids(),
-            };
+        for sort in list.orders() {
+            let sort = format!("&{sort}");
+            let all = app.get(&format!("{path}?{sort}")).await.expect(200).ids();
             let page = app
                 .get(&format!("{path}?page=2&size=4{sort}"))
                 .await

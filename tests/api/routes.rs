@@ -68,7 +68,7 @@ async fn a_path_that_is_not_there_is_a_problem() {
         format!("{member}/with-mail-records/"),
         format!("{member}/unknown"),
         format!("{mail_record}/"),
-        format!("{mail_record}/events/x"),
+        format!("{mail_record}/opens"),
         "/page".to_owned(),
         "/page/".to_owned(),
         "/page/page.mjs/".to_owned(),

@@ -20,6 +20,8 @@ async fn send(
     value: &Value,
 ) -> Answer {
     let mut body = operation.example();
+    // An event would be taken for the one before.
+    body.remove("provider_event_id");
     body.insert(field.to_owned(), value.clone());
     let request = operation.request(app, subject);
     request.json(&body.into()).send().await
@@ -45,7 +47,8 @@ fn schema(field: &Value) -> &Value {
 
 /// Whether a field is free text, and not an address, a date or a word of a list.
 fn is_text(field: &Value) -> bool {
-    schema(field)["pattern"].is_string()
+    let schema = schema(field);
+    schema["pattern"].is_string() && schema["maxLength"].is_u64()
 }
 
 /// The free text fields of every operation that takes a body, but those that its path names too.
@@ -90,6 +93,9 @@ async fn the_character_that_postgres_cannot_store_is_refused_in_every_field() {
     }
 }
 
+/// Fields of text that may have several lines.
+const MULTI_LINE: [&str; 2] = ["status_reason", "diagnostic"];
+
 /// What stands in a mail's header, or may, must not begin another line there.
 #[tokio::test]
 async fn a_line_break_is_refused_in_all_that_may_stand_in_a_mails_header() {
@@ -98,7 +104,7 @@ async fn a_line_break_is_refused_in_all_that_may_stand_in_a_mails_header() {
     for operation in resource_operations() {
         for (field, schema) in operation.fields() {
             let is_array = self::schema(schema)["type"] == "array";
-            if self::schema(schema)["type"] == "object" || field == "status_reason" {
+            if self::schema(schema)["type"] == "object" || MULTI_LINE.contains(&field.as_str()) {
                 continue;
             }
             for text in [
@@ -161,7 +167,7 @@ async fn harmless_separators_and_encoded_words_are_kept_as_they_came() {
             if answer.status == 201 {
                 let read = app.get(answer.header("location")).await.expect(200);
                 assert_eq!(read.body[&field], text);
-                app.delete(answer.header("location")).await.expect(204);
+                app.remove(answer.header("location")).await;
             }
             assert_eq!(answer.body[&field], text, "{}", answer.text);
         }
@@ -176,7 +182,7 @@ async fn text_is_kept_in_nfc_and_found_in_either_form() {
         let answer = send(&app, &ann, &operation, &field, &json!("Mu\u{308}ller")).await;
         assert_eq!(answer.body[&field], "M\u{fc}ller", "{}", answer.text);
         if answer.status == 201 {
-            app.delete(answer.header("location")).await.expect(204);
+            app.remove(answer.header("location")).await;
         }
     }
 
@@ -220,7 +226,7 @@ async fn length_is_counted_in_characters_wherever_they_stand_in_unicode() {
             let kept = fits.body[&field].as_str().expect("text");
             assert_eq!(kept.chars().count(), max, "{field}");
             if fits.status == 201 {
-                app.delete(fits.header("location")).await.expect(204);
+                app.remove(fits.header("location")).await;
             }
             let value = json!(character.repeat(max + 1));
             let refused = send(&app, &ann, &operation, &field, &value).await;

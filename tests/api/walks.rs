@@ -96,6 +96,18 @@ async fn fill(app: &App, ann: &Subject, seed: u64, count: i32) {
     .execute(&app.pool)
     .await
     .expect("suppressions");
+    sqlx::query(
+        "INSERT INTO mail_events (member_id, mail_record_id, id, type, occurred_at, effect)
+         SELECT $2, $3, gen_random_uuid(), CASE WHEN n % 3 = 0 THEN 'opened' ELSE 'clicked' END,
+                '2026-01-01 00:00:00Z'::timestamptz + n % 4 * interval '1 microsecond', 'applied'
+         FROM generate_series(1, $1::int) n",
+    )
+    .bind(count)
+    .bind(ann.member_id.parse::<Uuid>().expect("an id"))
+    .bind(ann.mail_record_id.parse::<Uuid>().expect("an id"))
+    .execute(&app.pool)
+    .await
+    .expect("events");
 }
 
 /// Lists in every order, with a filter and without.
@@ -103,6 +115,7 @@ fn queries(list: &List) -> Vec<(String, String)> {
     let filter = match list.table {
         "members" => "status=pending&",
         "mail_records" => "status=sent&",
+        "mail_events" => "type=opened&",
         _ => "reason=complaint&",
     };
     let orders = list.orders();
@@ -254,11 +267,12 @@ async fn walk_while_the_list_changes(
 
 async fn delete(app: &App, ann: &Subject, table: &str, id: Option<String>) {
     let delete = format!(
-        "DELETE FROM {table} WHERE id = coalesce($1::uuid, (SELECT id FROM {table} WHERE id <> $2 LIMIT 1)) AND id <> $2"
+        "DELETE FROM {table} WHERE id <> ALL ($2)
+             AND id = coalesce($1::uuid, (SELECT id FROM {table} WHERE id <> ALL ($2) LIMIT 1))"
     );
     sqlx::query(sqlx::AssertSqlSafe(delete))
         .bind(id.map(|id| id.parse::<Uuid>().expect("an id")))
-        .bind(ann.member_id.parse::<Uuid>().expect("an id"))
+        .bind([&ann.member_id, &ann.mail_record_id].map(|id| id.parse::<Uuid>().expect("an id")))
         .execute(&app.pool)
         .await
         .expect("deleted");
@@ -316,12 +330,14 @@ async fn rows_that_stay_are_met_once_while_others_come_and_go() {
                 before.iter().all(|id| once.contains(id)),
                 "{order} leaves one out"
             );
-            let empty = "DELETE FROM mail_records; DELETE FROM members WHERE name <> 'ann';
-                         DELETE FROM suppressions";
-            sqlx::raw_sql(empty)
-                .execute(&app.pool)
-                .await
-                .expect("emptied");
+            sqlx::raw_sql(
+                "DELETE FROM mail_events WHERE type IN ('opened', 'clicked');
+                 DELETE FROM mail_records WHERE subject <> 'Hello';
+                 DELETE FROM members WHERE name <> 'ann'; DELETE FROM suppressions",
+            )
+            .execute(&app.pool)
+            .await
+            .expect("emptied");
         }
     }
 }

@@ -92,11 +92,9 @@ impl<R> Outcome<R> {
             let error = FieldError::at_pointer([], code, detail);
             problem.errors.push(error);
         }
-        for error in &mut problem.errors {
-            if let Some(pointer) = &mut error.pointer {
-                pointer.insert_str(1, &format!("/items/{index}"));
-            }
-        }
+        let steps = format!("/items/{index}");
+        let errors = problem.errors.into_iter();
+        problem.errors = errors.map(|error| error.within(&steps)).collect();
         Self::Refused(problem)
     }
 }

@@ -7,7 +7,10 @@ use serde::Serialize;
 use sqlx::{PgConnection, PgExecutor, query, types::Json};
 use uuid::Uuid;
 
-use super::{Member, Standing, Verdict, no_first_attempt, query_mail_record};
+use super::{
+    add::{Member, Standing, Verdict, no_first_attempt},
+    query_mail_record, query_new_mail_record,
+};
 use crate::{
     http::batch::{Outcome, in_turn},
     mail_records::{
@@ -83,16 +86,18 @@ pub(in crate::mail_records) async fn add_all(
 }
 
 async fn insert(executor: impl PgExecutor<'_>, rows: &[Row<'_>]) -> sqlx::Result<Vec<MailRecord>> {
-    query_mail_record!(
-        "INSERT INTO mail_records AS r
+    query_new_mail_record!(
+        "INSERT INTO mail_records
             (member_id, id, recipient, recipient_folded, sender, subject, category, tags, metadata,
              message_id, provider, provider_message_id, external_id, retry_of, status, status_at,
-             status_reason, fingerprint, subject_folded)
+             status_reason, fingerprint, subject_folded, status_event_id, delivered_at, bounced_at)
          SELECT m.id, row.id, coalesce(row.recipient, m.email),
                 coalesce(row.recipient_folded, m.email_folded), row.sender, row.subject, row.category,
                 row.tags, row.metadata, row.message_id, row.provider, row.provider_message_id,
                 row.external_id, row.retry_of, row.status, coalesce(row.status_at, now()),
-                row.status_reason, decode(row.fingerprint, 'base64'), row.subject_folded
+                row.status_reason, decode(row.fingerprint, 'base64'), row.subject_folded, row.id,
+                CASE row.status WHEN 'delivered' THEN coalesce(row.status_at, now()) END,
+                CASE row.status WHEN 'bounced' THEN coalesce(row.status_at, now()) END
          FROM jsonb_to_recordset($1) AS row (
              turn int, id uuid, member_id uuid, recipient text, recipient_folded text, sender text,
              subject text, category text, tags text[], metadata jsonb, message_id text, provider text,
@@ -105,9 +110,7 @@ async fn insert(executor: impl PgExecutor<'_>, rows: &[Row<'_>]) -> sqlx::Result
                  SELECT FROM mail_records f WHERE f.member_id = m.id AND f.id = row.retry_of
              ))
          ORDER BY row.turn
-         ON CONFLICT DO NOTHING
-         RETURNING",
-        "",
+         ON CONFLICT DO NOTHING",
         Json(rows) as _,
     )
     .fetch_all(executor)

@@ -18,8 +18,11 @@ const CREATED_AT: SortKey = SortKey::timestamp("created_at", "r.created_at");
 impl Listed for MailRecord {
     const COLUMNS: &'static str = "r.id, r.member_id, r.recipient, r.sender, r.subject, r.category, r.tags, \
                                    r.metadata, r.message_id, r.provider, r.provider_message_id, \
-                                   r.external_id, r.retry_of, r.status, r.status_at, r.status_reason, \
-                                   r.created_at, r.updated_at, r.version";
+                                   r.external_id, r.retry_of, r.retried_by, r.status, r.status_at, \
+                                   r.status_reason, r.status_event_id, r.delivered_at, r.bounced_at, \
+                                   r.opened_count, r.first_opened_at, r.clicked_count, r.first_clicked_at, \
+                                   r.complained_at, r.unsubscribed_at, r.created_at, r.updated_at, \
+                                   r.version";
     const TABLE: &'static str = "mail_records r";
     const ID: &'static str = "r.id";
     const SORT_KEYS: &'static [SortKey] =
@@ -39,9 +42,19 @@ impl Listed for MailRecord {
         "provider_message_id",
         "external_id",
         "retry_of",
+        "retried_by",
         "status",
         "status_at",
         "status_reason",
+        "status_event_id",
+        "delivered_at",
+        "bounced_at",
+        "opened_count",
+        "first_opened_at",
+        "clicked_count",
+        "first_clicked_at",
+        "complained_at",
+        "unsubscribed_at",
         "created_at",
         "updated_at",
         "version",

@@ -250,7 +250,7 @@ async fn row(app: &App, collection: &str, created: &Value) -> Value {
 fn without_chance(resource: &Value) -> Value {
     let mut resource = resource.clone();
     let fields = resource.as_object_mut().expect("an object");
-    for field in ["id", "created_at", "updated_at"] {
+    for field in ["id", "status_event_id", "created_at", "updated_at"] {
         fields.remove(field);
     }
     if fields.get("status") == Some(&json!("recorded")) {

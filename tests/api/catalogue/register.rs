@@ -36,6 +36,21 @@ pub(super) async fn confirmation_required() -> Refusal {
     of_answer(operation, app.delete(&complaint).await)
 }
 
+pub(super) async fn mail_event_not_found() -> Refusal {
+    let app = App::start().await;
+    let record = Subject::create(&app).await.mail_record;
+    let event = format!("{record}/events/018cc251-f400-7000-8000-000000000001");
+    let operation = "GET /api/v1/members/{member_id}/mail-records/{id}/events/{event_id}";
+    of_answer(operation, app.get(&event).await)
+}
+
+pub(super) async fn invalid_transition() -> Refusal {
+    let app = App::start().await;
+    let record = Subject::create(&app).await.mail_record;
+    let operation = "POST /api/v1/members/{member_id}/mail-records/{id}/retry";
+    of_answer(operation, app.act(&format!("{record}/retry")).await)
+}
+
 pub(super) async fn email_taken() -> Refusal {
     let app = App::start().await;
     app.member("ann").await;

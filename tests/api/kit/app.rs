@@ -151,6 +151,11 @@ impl App {
         self.request(Method::POST, path).json(&body).send().await
     }
 
+    /// POST without a body.
+    pub(crate) async fn act(&self, path: &str) -> Answer {
+        self.request(Method::POST, path).send().await
+    }
+
     pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
         self.request(Method::PUT, path).json(&body).send().await
     }
@@ -167,6 +172,13 @@ impl App {
 
     pub(crate) async fn delete(&self, path: &str) -> Answer {
         self.request(Method::DELETE, path).send().await
+    }
+
+    /// Deletes what was created, where it can be: events cannot.
+    pub(crate) async fn remove(&self, path: &str) {
+        if !path.contains("/events/") {
+            self.delete(path).await.expect(204);
+        }
     }
 
     /// A request by a client that may leave before the answer.

@@ -105,15 +105,40 @@ impl Operation {
             .collect()
     }
 
-    /// The schema of the body.
+    /// The schema of the body; where one or a list is taken, that of one.
     pub(crate) fn body(&self) -> &'static Value {
         let media_type = self.media_type().unwrap_or_default();
-        let reference = self.says["requestBody"]["content"][media_type]["schema"]["$ref"]
-            .as_str()
-            .unwrap_or_else(|| panic!("{}: no body", self.name()));
-        DOCUMENT
-            .pointer(reference.trim_start_matches('#'))
-            .expect("the schema")
+        let schema = &self.says["requestBody"]["content"][media_type]["schema"];
+        let schema = refers_to(schema).unwrap_or_else(|| panic!("{}: no body", self.name()));
+        refers_to(&schema["oneOf"][0]).unwrap_or(schema)
+    }
+
+    /// Whether the body may be a list of what it is otherwise one of.
+    pub(crate) fn takes_a_list(&self) -> bool {
+        let media_type = self.media_type().unwrap_or_default();
+        let schema = &self.says["requestBody"]["content"][media_type]["schema"];
+        refers_to(schema).is_some_and(|schema| schema["oneOf"].is_array())
+    }
+
+    /// Brings the subject's mail record into a status in which the operation is allowed.
+    pub(crate) async fn allow(&self, app: &App, subject: &Subject) {
+        let status = match self.path.rsplit('/').next() {
+            Some("cancel") => "recorded",
+            Some("retry") => "failed",
+            _ => return,
+        };
+        // Past triggers that a test may have made.
+        let mut sql = app.sql().await;
+        sqlx::raw_sql("SET session_replication_role = replica")
+            .execute(&mut sql)
+            .await
+            .expect("set");
+        sqlx::query("UPDATE mail_records SET status = $1, retried_by = NULL WHERE id = $2")
+            .bind(status)
+            .bind(subject.mail_record_id.parse::<uuid::Uuid>().expect("an id"))
+            .execute(&mut sql)
+            .await
+            .expect("changed");
     }
 
     /// The fields of the body, each with its schema.
@@ -143,6 +168,11 @@ impl Operation {
     }
 }
 
+fn refers_to(schema: &Value) -> Option<&'static Value> {
+    let reference = schema["$ref"].as_str()?;
+    DOCUMENT.pointer(reference.trim_start_matches('#'))
+}
+
 /// A member with a mail record, and a suppression of an address of nobody, for operations to work on.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Subject {
@@ -168,7 +198,8 @@ impl Subject {
             "members" => &self.member_id,
             "by-external-id" => &self.external_id,
             "by-email" => &self.email,
-            "mail-records" => &self.mail_record_id,
+            // An event that a mail record is created with has its id.
+            "mail-records" | "events" => &self.mail_record_id,
             "suppressions" => &self.suppression_id,
             _ => parameter.example(),
         }

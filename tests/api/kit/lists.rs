@@ -22,12 +22,13 @@ pub(crate) fn lists() -> Vec<List> {
         let table = match operation.path.rsplit('/').next() {
             Some("members") => "members",
             Some("mail-records") => "mail_records",
+            Some("events") => "mail_events",
             Some("suppressions") => "suppressions",
             _ => panic!("{} has no table", operation.name()),
         };
         lists.push(List { operation, table });
     }
-    assert_eq!(lists.len(), 4);
+    assert_eq!(lists.len(), 5);
     lists
 }
 
@@ -41,6 +42,7 @@ impl List {
         match self.table {
             "members" => "status=active",
             "mail_records" => "status=recorded",
+            "mail_events" => "type=opened",
             _ => "reason=manual",
         }
     }
@@ -54,7 +56,7 @@ impl List {
 }
 
 /// Adds as many rows to each list: members called `n`, of whom every other one has left, mail of the
-/// subject, and suppressions of addresses of nobody.
+/// subject, events of her mail record, and suppressions of addresses of nobody.
 pub(crate) async fn fill(app: &App, subject: &Subject, count: i32) {
     let member_id: uuid::Uuid = subject.member_id.parse().expect("an id");
     sqlx::query(
@@ -85,6 +87,17 @@ pub(crate) async fn fill(app: &App, subject: &Subject, count: i32) {
     .execute(&app.pool)
     .await
     .expect("suppressions");
+    let mail_record_id: uuid::Uuid = subject.mail_record_id.parse().expect("an id");
+    sqlx::query(
+        "INSERT INTO mail_events (member_id, mail_record_id, id, type, occurred_at, effect)
+         SELECT $2, $3, gen_random_uuid(), 'opened', '2000-01-01', 'applied' FROM generate_series(1, $1)",
+    )
+    .bind(count)
+    .bind(member_id)
+    .bind(mail_record_id)
+    .execute(&app.pool)
+    .await
+    .expect("events");
 }
 
 impl Answer {

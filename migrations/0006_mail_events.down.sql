@@ -1,0 +1,13 @@
+DROP TABLE mail_events;
+DROP INDEX mail_records_retried_by_idx;
+ALTER TABLE mail_records
+    DROP COLUMN status_event_id,
+    DROP COLUMN delivered_at,
+    DROP COLUMN bounced_at,
+    DROP COLUMN opened_count,
+    DROP COLUMN first_opened_at,
+    DROP COLUMN clicked_count,
+    DROP COLUMN first_clicked_at,
+    DROP COLUMN complained_at,
+    DROP COLUMN unsubscribed_at,
+    DROP COLUMN retried_by;

@@ -1,0 +1,11 @@
+//! Mail events: what became of each mail, and the status that follows from it.
+//!
+//! - `handlers`: one function for each operation, with its route and its documentation
+//! - [`model`]: what an event is, as read and as written
+//! - [`fold`]: what a mail record's events say together
+//! - `queries`: all SQL on mail events
+
+pub mod fold;
+pub(super) mod handlers;
+pub mod model;
+pub(super) mod queries;
