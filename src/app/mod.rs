@@ -29,7 +29,8 @@ use crate::{
         streams::Streams,
         unknown_parameters::{KnownParameters, refuse_unknown_parameters},
     },
-    mail_records, members,
+    mail_records::{self, events::consequences::FailureLimit},
+    members,
     problem::document_problems,
     suppressions,
 };
@@ -43,6 +44,7 @@ pub struct AppState {
     pub limits: Limits,
     pub idempotency: Retention,
     pub streams: Streams,
+    pub failure_limit: FailureLimit,
     pub edge: Edge,
 }
 
@@ -57,6 +59,7 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
         .merge(page::router())
         .layer(from_fn_with_state(known, refuse_unknown_parameters))
         .layer(Extension(state.idempotency))
+        .layer(Extension(state.failure_limit))
         .layer(Extension(state.streams.clone()))
         .layer(from_fn(prefer))
         .layer(from_fn_with_state(state.limits.clone(), layers::bound));

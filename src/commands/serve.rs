@@ -26,6 +26,7 @@ use crate::{
         streams::Streams,
         sweep::sweep,
     },
+    mail_records::events::consequences::FailureLimit,
     postgres::{database::Database, pool},
     suppressions,
     values::PublicUrl,
@@ -60,6 +61,9 @@ impl Service {
             pool: pool.clone(),
             probe: pool::probe(database.clone(), &bounds),
             idempotency: Retention(config.idempotency_retention),
+            failure_limit: FailureLimit(
+                Some(config.transient_failures_limit).filter(|limit| *limit > 0),
+            ),
             streams: Streams::new(
                 config.max_streams,
                 config.database_acquire_timeout,

@@ -28,6 +28,7 @@ use settings::{
     IDEMPOTENCY_KEY_HOURS, LOG, LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS, MAX_STREAMS,
     MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, PUBLIC_URL, REQUEST_TIMEOUT_SECONDS,
     REQUIRE_IF_MATCH, SHUTDOWN_DELAY_SECONDS, SHUTDOWN_GRACE_SECONDS, STALL_TIMEOUT_SECONDS,
+    TRANSIENT_FAILURES_LIMIT,
 };
 pub use settings::{SETTINGS, Setting, env_example, help};
 
@@ -61,6 +62,8 @@ pub struct Config {
     pub max_streams: usize,
     pub heartbeat: Duration,
     pub require_if_match: bool,
+    /// 0: never.
+    pub transient_failures_limit: u32,
     pub shutdown_delay: Duration,
     pub shutdown_grace: Duration,
     pub log: EnvFilter,
@@ -177,6 +180,8 @@ impl Config {
             max_streams: read.required(&MAX_STREAMS, |v| within(v, 1, 1000))?,
             heartbeat: read.required(&HEARTBEAT_SECONDS, seconds)?,
             require_if_match: read.required(&REQUIRE_IF_MATCH, parse)?,
+            transient_failures_limit: read
+                .required(&TRANSIENT_FAILURES_LIMIT, |v| within(v, 0, 1000))?,
             shutdown_delay: read.required(&SHUTDOWN_DELAY_SECONDS, |v| {
                 within(v, 0, 3600).map(Duration::from_secs)
             })?,

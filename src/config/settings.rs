@@ -169,6 +169,13 @@ pub(super) const REQUIRE_IF_MATCH: Setting = setting(
     "true or false",
     "Answer PUT, PATCH and DELETE without If-Match with 428.",
 );
+pub(super) const TRANSIENT_FAILURES_LIMIT: Setting = setting(
+    "TRANSIENT_FAILURES_LIMIT",
+    "5",
+    "a whole number from 0 to 1000",
+    "After how many mails in a row that failed for a time (a full mailbox, say), with none delivered \
+     between, an address is suppressed; 0: never.",
+);
 pub(super) const SHUTDOWN_DELAY_SECONDS: Setting = setting(
     "SHUTDOWN_DELAY_SECONDS",
     "0",
@@ -215,6 +222,7 @@ pub const SETTINGS: &[&Setting] = &[
     &MAX_STREAMS,
     &HEARTBEAT_SECONDS,
     &REQUIRE_IF_MATCH,
+    &TRANSIENT_FAILURES_LIMIT,
     &SHUTDOWN_DELAY_SECONDS,
     &SHUTDOWN_GRACE_SECONDS,
     &LOG,

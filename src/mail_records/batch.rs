@@ -1,11 +1,11 @@
 //! Many mail records in one request.
 
-use axum::{http::HeaderMap, response::Response};
+use axum::{Extension, http::HeaderMap, response::Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{item::MailRecordItem, model::MailRecord, queries};
+use super::{events::consequences::FailureLimit, item::MailRecordItem, model::MailRecord, queries};
 use crate::{
     http::{
         batch::{Batch, BatchInput, BatchParameters, BatchResults, ItemAnswer, prefer},
@@ -77,12 +77,14 @@ impl From<ItemAnswer<MailRecord>> for MailRecordResult {
 pub(super) async fn create(
     headers: HeaderMap,
     Query(BatchParameters { atomic }): Query<BatchParameters>,
+    Extension(limit): Extension<FailureLimit>,
     once: Once,
     batch: Batch<MailRecordItem>,
 ) -> Result<Response, Problem> {
     let answer = once
         .run(async |connection| {
-            let answers = batch.write(connection, atomic, queries::add_all).await?;
+            let write = queries::add_all;
+            let answers = batch.write(connection, atomic, limit, write).await?;
             Ok(Json(BatchResults::<MailRecordResult>::new(answers)))
         })
         .await?;

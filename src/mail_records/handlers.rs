@@ -1,4 +1,5 @@
 use axum::{
+    Extension,
     extract::State,
     http::StatusCode,
     response::{IntoResponse, Response},
@@ -6,6 +7,7 @@ use axum::{
 use sqlx::PgPool;
 
 use super::{
+    events::consequences::FailureLimit,
     model::{
         MailRecord, MailRecordFilter, MailRecordInput, MailRecordPatch, MailRecordPath,
         MailRecordReplacement, MailRecordsPath,
@@ -53,11 +55,12 @@ refusals!(Taken: ExternalIdTaken, ProviderMessageIdTaken);
 )]
 pub(super) async fn create(
     Path(MailRecordsPath { member_id }): Path<MailRecordsPath>,
+    Extension(limit): Extension<FailureLimit>,
     once: Once,
     Json(input): Json<MailRecordInput>,
 ) -> Result<Response, Problem> {
     once.run(async |connection| {
-        let added = queries::add(connection, member_id, &input).await?;
+        let added = queries::add(connection, member_id, &input, limit).await?;
         Ok(match added.ok_or(Code::MemberNotFound)? {
             Added::Created(record) => Created {
                 location: format!("/api/v1/members/{member_id}/mail-records/{}", record.id),

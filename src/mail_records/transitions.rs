@@ -1,10 +1,14 @@
 //! A mail that is called back, and a mail that is tried again.
 
-use axum::response::{IntoResponse, Response};
+use axum::{
+    Extension,
+    response::{IntoResponse, Response},
+};
 use sqlx::Connection;
 
 use super::{
     events::{
+        consequences::FailureLimit,
         model::{MailEventInput, MailEventType},
         queries::report_on,
     },
@@ -43,6 +47,7 @@ refusals!(Forbidden: InvalidTransition);
 )]
 pub(super) async fn cancel(
     Path(MailRecordPath { member_id, id }): Path<MailRecordPath>,
+    Extension(limit): Extension<FailureLimit>,
     once: Once,
 ) -> Result<Response, Problem> {
     once.run(async |connection| {
@@ -57,7 +62,7 @@ pub(super) async fn cancel(
             _ => return Err(not_allowed(status, "called back")),
         }
         let canceled = MailEventInput::of_type(MailEventType::Canceled);
-        let reported = report_on(&mut transaction, record, vec![canceled]).await?;
+        let reported = report_on(&mut transaction, record, vec![canceled], limit).await?;
         // An older event may say that it was sent.
         if reported.record.status != MailStatus::Canceled {
             return Err(not_allowed(status, "called back, since it was sent"));
@@ -89,6 +94,7 @@ pub(super) async fn cancel(
 )]
 pub(super) async fn retry(
     Path(MailRecordPath { member_id, id }): Path<MailRecordPath>,
+    Extension(limit): Extension<FailureLimit>,
     once: Once,
 ) -> Result<Response, Problem> {
     once.run(async |connection| {
@@ -108,7 +114,7 @@ pub(super) async fn retry(
             status => return Err(not_allowed(status, "tried again")),
         }
         let again = another_attempt(record);
-        let added = queries::add(&mut transaction, member_id, &again).await?;
+        let added = queries::add(&mut transaction, member_id, &again, limit).await?;
         let Some(Added::Created(entity)) = added else {
             return Err(Code::MemberNotFound.into());
         };

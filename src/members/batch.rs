@@ -83,7 +83,9 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     let answer = once
         .run(async |connection| {
-            let answers = batch.write(connection, atomic, queries::insert_all).await?;
+            let answers = batch
+                .write(connection, atomic, (), queries::insert_all)
+                .await?;
             Ok(Json(BatchResults::<MemberResult>::new(answers)))
         })
         .await?;

@@ -3,24 +3,11 @@
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::kit::{
-    App,
-    csv::records,
-    document::{Operation, Subject, api_operations},
-    streamed::events,
-};
+use crate::kit::{App, csv::records, document::Subject, lists::lists, streamed::events};
 
 const NDJSON: &str = "application/x-ndjson";
 const CSV: &str = "text/csv";
 const EVENTS: &str = "text/event-stream";
-
-/// The lists.
-fn lists() -> Vec<Operation> {
-    let mut operations = api_operations();
-    operations.retain(|operation| operation.parameters("query").contains(&"format".to_owned()));
-    assert_eq!(operations.len(), 5);
-    operations
-}
 
 /// Members, mail records and suppressions with values that are hard to write down.
 async fn fill(app: &App) -> Subject {
@@ -92,7 +79,7 @@ async fn every_list_has_the_same_rows_in_every_form() {
     let ann = fill(&app).await;
     for list in lists() {
         let path = list.path_on(&ann);
-        let key = list.words("sort")[0];
+        let key = list.operation.words("sort")[0];
         for query in [
             "limit=500",
             "limit=3",
@@ -309,13 +296,7 @@ async fn an_unknown_member_has_no_list_in_any_form() {
 async fn files_have_names_and_streams_are_not_held_back() {
     let app = App::start().await;
     let ann = Subject::create(&app).await;
-    for (list, name) in lists().into_iter().zip([
-        "mail_records",
-        "members",
-        "mail_records",
-        "mail_events",
-        "suppressions",
-    ]) {
+    for list in lists() {
         for format in ["ndjson", "csv", "sse"] {
             let path = format!("{}?format={format}", list.path_on(&ann));
             let zipped = app
@@ -326,7 +307,7 @@ async fn files_have_names_and_streams_are_not_held_back() {
             assert!(!answer.headers.contains_key("content-length"));
             assert_eq!(answer.header("x-accel-buffering"), "no");
             let disposition = answer.headers.get("content-disposition");
-            let expected = format!("attachment; filename=\"{name}.{format}\"");
+            let expected = format!("attachment; filename=\"{}.{format}\"", list.table);
             assert_eq!(disposition.is_some(), format != "sse");
             assert!(
                 disposition.is_none_or(|value| *value == *expected),

@@ -28,22 +28,23 @@ pub enum Outcome<R> {
 impl<T> Batch<T> {
     /// Writes what could be read by `write`, and answers what became of all items.
     ///
-    /// `write` says what became of each that it was given; none if it met another write that has
-    /// gone. It is then tried again.
+    /// `write` says what became of each that it was given, together with `settings`; none if it met
+    /// another write that has gone. It is then tried again.
     ///
     /// # Errors
     /// [`Code::BatchRefused`] if `atomic` and one of the items is refused.
-    pub async fn write<R>(
+    pub async fn write<R, S: Copy>(
         self,
         connection: &mut PgConnection,
         atomic: bool,
-        write: impl AsyncFn(&mut PgConnection, &[&T]) -> sqlx::Result<Option<Vec<Outcome<R>>>>,
+        settings: S,
+        write: impl AsyncFn(&mut PgConnection, &[&T], S) -> sqlx::Result<Option<Vec<Outcome<R>>>>,
     ) -> Result<Vec<ItemAnswer<R>>, Problem> {
         let readable = self.items.iter().filter_map(|item| item.as_ref().ok());
         let readable: Vec<&T> = readable.collect();
         for attempt in 1..=ATTEMPTS {
             let mut transaction = connection.begin().await?;
-            let written = match write(&mut transaction, &readable).await {
+            let written = match write(&mut transaction, &readable, settings).await {
                 Err(error) if attempt < ATTEMPTS && met_another(&error) => None,
                 written => written?,
             };

@@ -1,4 +1,5 @@
 use axum::{
+    Extension,
     extract::State,
     http::{StatusCode, header},
     response::{IntoResponse, Response},
@@ -6,6 +7,7 @@ use axum::{
 use sqlx::PgPool;
 
 use super::{
+    consequences::FailureLimit,
     model::{
         MailEvent, MailEventAnswer, MailEventEffect, MailEventFilter, MailEventInput,
         MailEventPath, MailEvents,
@@ -50,6 +52,7 @@ type MailEventInputOrList = OneOrMany<MailEventInput>;
 )]
 pub(in crate::mail_records) async fn report(
     Path(path): Path<MailRecordPath>,
+    Extension(limit): Extension<FailureLimit>,
     once: Once,
     reports: MailEventInputOrList,
 ) -> Result<Response, Problem> {
@@ -59,7 +62,8 @@ pub(in crate::mail_records) async fn report(
             OneOrMany::One(report) => (vec![report], true),
             OneOrMany::Many(reports) => (reports, false),
         };
-        let Some(reported) = queries::report(&mut *connection, member_id, id, reports).await?
+        let Some(reported) =
+            queries::report(&mut *connection, member_id, id, reports, limit).await?
         else {
             return Err(missing(connection, member_id).await);
         };

@@ -140,6 +140,21 @@ pub struct MailEvent {
 }
 
 impl MailEvent {
+    /// The event that a mail record was created with.
+    pub(super) fn first_of(record: &MailRecord) -> Self {
+        let report = MailEventInput {
+            occurred_at: Some(record.status_at),
+            diagnostic: record.status_reason.clone(),
+            ..MailEventInput::of_type(record.status.into())
+        };
+        let (_, event) = Self::reported(record, report);
+        Self {
+            id: record.id,
+            dedupe_key: None,
+            ..event
+        }
+    }
+
     /// The event of a mail record that a report tells of, and by what a repetition of it is told.
     pub(super) fn reported(record: &MailRecord, report: MailEventInput) -> (Vec<u8>, Self) {
         let now = Timestamp::now();

@@ -8,6 +8,8 @@ use sqlx::{Connection, PgConnection, PgExecutor, Postgres, QueryBuilder, query, 
 use uuid::Uuid;
 
 use super::{
+    consequences::{FailureLimit, follow},
+    failure::Failure,
     fold::{Decision, Fold, Folded},
     model::{MailEvent, MailEventEffect, MailEventFilter, MailEventInput, MailEventType},
 };
@@ -55,13 +57,14 @@ pub(in crate::mail_records) async fn report(
     member_id: Uuid,
     mail_record_id: Uuid,
     reports: Vec<MailEventInput>,
+    limit: FailureLimit,
 ) -> sqlx::Result<Option<Reported>> {
     let mut transaction = connection.begin().await?;
     // Of reports that come at the same time, each must see what the one before left.
     let Some(record) = lock(&mut *transaction, member_id, mail_record_id).await? else {
         return Ok(None);
     };
-    let reported = report_on(&mut transaction, record, reports).await?;
+    let reported = report_on(&mut transaction, record, reports, limit).await?;
     transaction.commit().await?;
     Ok(Some(reported))
 }
@@ -71,6 +74,7 @@ pub(in crate::mail_records) async fn report_on(
     connection: &mut PgConnection,
     record: MailRecord,
     reports: Vec<MailEventInput>,
+    limit: FailureLimit,
 ) -> sqlx::Result<Reported> {
     let known = all_of(&mut *connection, &record).await?;
     let mut by_key: HashMap<_, _> = known
@@ -112,9 +116,52 @@ pub(in crate::mail_records) async fn report_on(
     let record = if folded == Folded::from(&record) {
         record
     } else {
-        apply(connection, record, folded).await?
+        apply(&mut *connection, record, folded).await?
     };
+    let new = events
+        .iter()
+        .filter(|event| event.effect != MailEventEffect::Duplicate);
+    follow(connection, &record, new, limit).await?;
     Ok(Reported { record, events })
+}
+
+/// Whether the last mails to an address failed for a time, this many in a row and none delivered between.
+///
+/// Whoever asks waits for the others who do, since each must see how the mails of those before it ended.
+pub(super) async fn failed_in_a_row(
+    connection: &mut PgConnection,
+    address: &EmailAddress,
+    limit: u32,
+) -> sqlx::Result<bool> {
+    let folded = address.folded();
+    query!(
+        "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
+        folded
+    )
+    .execute(&mut *connection)
+    .await?;
+    // Some were about the message, and do not count.
+    let some_more = i64::from(limit) * 10;
+    let endings = query_mail_event!(
+        "SELECT",
+        "FROM (
+             SELECT member_id, id, status_event_id, status_at FROM mail_records
+             WHERE recipient_folded = $1 AND status IN ('delivered', 'failed', 'bounced')
+             ORDER BY status_at DESC, id DESC LIMIT $2
+         ) r
+         JOIN mail_events e
+             ON e.member_id = r.member_id AND e.mail_record_id = r.id AND e.id = r.status_event_id
+         ORDER BY r.status_at DESC, r.id DESC",
+        folded,
+        some_more,
+    )
+    .fetch_all(connection)
+    .await?;
+    let in_a_row = endings
+        .iter()
+        .take_while(|event| event.kind != MailEventType::Delivered);
+    let failed = in_a_row.filter(|event| Failure::of(event) == Some(Failure::Transient));
+    Ok(failed.count() >= limit as usize)
 }
 
 async fn all_of(

@@ -1,11 +1,14 @@
 //! One mail record, unless it is there already.
 
-use sqlx::{PgConnection, PgExecutor, query};
+use sqlx::{Connection, PgConnection, PgExecutor, query};
 use uuid::Uuid;
 
 use super::{get, query_mail_record, query_new_mail_record};
 use crate::{
-    mail_records::model::{MailCategory, MailRecord, MailRecordInput, MailStatus},
+    mail_records::{
+        events::consequences::{FailureLimit, follow_first, may_follow},
+        model::{MailCategory, MailRecord, MailRecordInput, MailStatus},
+    },
     problem::{Code, OnConstraint, Problem},
     values::{EmailAddress, JsonObject, Line, Tags, Text, Timestamp, fold},
 };
@@ -20,6 +23,24 @@ pub(in crate::mail_records) enum Added {
 /// Adds a mail record to a member, or finds that it is there already; none if there is no such
 /// member.
 pub(in crate::mail_records) async fn add(
+    connection: &mut PgConnection,
+    member_id: Uuid,
+    record: &MailRecordInput,
+    limit: FailureLimit,
+) -> Result<Option<Added>, Problem> {
+    if !may_follow(record.status) {
+        return add_record(connection, member_id, record).await;
+    }
+    let mut transaction = connection.begin().await?;
+    let added = add_record(&mut transaction, member_id, record).await?;
+    if let Some(Added::Created(record)) = &added {
+        follow_first(&mut transaction, record, limit).await?;
+    }
+    transaction.commit().await?;
+    Ok(added)
+}
+
+async fn add_record(
     connection: &mut PgConnection,
     member_id: Uuid,
     record: &MailRecordInput,

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     http::batch::{Outcome, in_turn},
     mail_records::{
+        events::consequences::{FailureLimit, follow_first},
         item::MailRecordItem,
         model::{MailCategory, MailRecord, MailRecordInput, MailStatus},
     },
@@ -67,13 +68,18 @@ impl<'a> Row<'a> {
 pub(in crate::mail_records) async fn add_all(
     connection: &mut PgConnection,
     items: &[&MailRecordItem],
+    limit: FailureLimit,
 ) -> sqlx::Result<Option<Vec<Outcome<MailRecord>>>> {
     let mut rows: Vec<_> = items.iter().copied().map(Row::new).collect();
     for (turn, index) in in_turn(&rows, Row::keys).into_iter().enumerate() {
         rows[index].turn = turn;
     }
-    let inserted = insert(&mut *connection, &rows).await?.into_iter();
+    let inserted = insert(&mut *connection, &rows).await?;
+    for record in &inserted {
+        follow_first(&mut *connection, record, limit).await?;
+    }
     let mut outcomes: HashMap<_, _> = inserted
+        .into_iter()
         .map(|record| (record.id, Outcome::Created(record)))
         .collect();
     let left_out = rows.iter().filter(|row| !outcomes.contains_key(&row.id));

@@ -219,11 +219,11 @@ pub async fn insert_examples(
         r#"WITH inserted AS (
                INSERT INTO mail_records
                    (member_id, id, recipient, recipient_folded, sender, subject, subject_folded, category,
-                    status, status_at, status_event_id, delivered_at, bounced_at)
+                    status, status_at, status_reason, status_event_id, delivered_at, bounced_at)
                SELECT m.id, mail.id, m.email, m.email_folded, 'news@club.example',
                       'News ' || n + 1, 'news ' || n + 1,
                       CASE WHEN n % 4 = 0 THEN 'transactional' ELSE 'marketing' END,
-                      s.status, now(), mail.id,
+                      s.status, now(), CASE s.status WHEN 'bounced' THEN '4.2.2' END, mail.id,
                       CASE s.status WHEN 'delivered' THEN now() END,
                       CASE s.status WHEN 'bounced' THEN now() END
                FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS mail (member_id, id, n)
@@ -235,8 +235,9 @@ pub async fn insert_examples(
                RETURNING *
            ),
            first_event AS (
-               INSERT INTO mail_events (member_id, mail_record_id, id, type, occurred_at, effect)
-               SELECT member_id, id, id, status, status_at, 'applied' FROM inserted
+               INSERT INTO mail_events
+                   (member_id, mail_record_id, id, type, occurred_at, enhanced_code, effect)
+               SELECT member_id, id, id, status, status_at, status_reason, 'applied' FROM inserted
            )
            SELECT count(*) AS "count!" FROM inserted"#,
         members,

@@ -49,6 +49,7 @@ impl Row<'_> {
 pub(in crate::members) async fn insert_all(
     connection: &mut PgConnection,
     members: &[&MemberInput],
+    (): (),
 ) -> sqlx::Result<Option<Vec<Outcome<Member>>>> {
     let rows = members.iter().map(|member| Row {
         turn: 0,

@@ -32,6 +32,7 @@ pub(crate) struct Settings {
     pub(crate) streams: usize,
     pub(crate) heartbeat: Duration,
     pub(crate) require_if_match: bool,
+    pub(crate) transient_failures_limit: u32,
     pub(crate) grace: Duration,
     pub(crate) sweep_interval: Duration,
 }
@@ -54,6 +55,7 @@ impl Default for Settings {
             streams: 5,
             heartbeat: Duration::from_secs(20),
             require_if_match: false,
+            transient_failures_limit: 5,
             grace: Duration::from_secs(20),
             sweep_interval: Duration::from_hours(1),
         }
@@ -78,6 +80,7 @@ impl Settings {
             max_streams: self.streams,
             heartbeat: self.heartbeat,
             require_if_match: self.require_if_match,
+            transient_failures_limit: self.transient_failures_limit,
             shutdown_grace: self.grace,
             ..Config::read(&HashMap::new()).expect("the defaults")
         }

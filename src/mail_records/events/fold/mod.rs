@@ -258,4 +258,4 @@ fn reason(event: &MailEvent) -> Option<Text<1, 4000>> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -22,7 +22,12 @@ fn at(second: u32) -> Timestamp {
     text.parse().expect("a time")
 }
 
-fn event(id: u128, name: &str, second: u32, diagnostic: Option<&str>) -> MailEvent {
+pub(in crate::mail_records::events) fn event(
+    id: u128,
+    name: &str,
+    second: u32,
+    diagnostic: Option<&str>,
+) -> MailEvent {
     MailEvent {
         id: Uuid::from_u128(id),
         member_id: Uuid::nil(),
