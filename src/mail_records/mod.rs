@@ -6,6 +6,7 @@
 //! - [`events`]: what became of a mail, and the status that follows from it
 //! - `item`: a mail record of a batch, with whom it was for
 //! - [`model`]: what a mail record is, as read and as written
+//! - [`summary`]: all mail of a member in figures
 //! - [`queries`]: all SQL on mail records
 
 mod batch;
@@ -14,6 +15,7 @@ mod handlers;
 mod item;
 pub mod model;
 pub mod queries;
+pub mod summary;
 mod transitions;
 
 use sqlx::PgPool;

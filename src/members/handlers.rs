@@ -207,7 +207,8 @@ async fn unmet(pool: &PgPool, member_id: Uuid, preconditions: &Preconditions) ->
 
 /// Read a member with the newest mail records
 ///
-/// Both are read at the same time. A member that was deleted meanwhile is not found, and never
+/// With it comes what became of all mail of the member, in figures. All three are read at the same
+/// time. A member that was deleted meanwhile is not found, and never
 /// shown with an emptied history.
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}/with-mail-records",
@@ -223,8 +224,9 @@ pub(super) async fn read_with_mail_records(
     Path(MemberPath { member_id }): Path<MemberPath>,
     Query(NewestMailRecords { limit }): Query<NewestMailRecords>,
 ) -> Result<Json<MemberWithMailRecords>, Problem> {
-    let (member, mail_records) = tokio::try_join!(
+    let (member, mail_summary, mail_records) = tokio::try_join!(
         queries::get(&pool, member_id),
+        mail_records::queries::summary_of_member(&pool, member_id),
         mail_records::queries::newest_of_member(&pool, member_id, limit.rows()),
     )?;
     let (Some(member), Some(mail_records)) = (member, mail_records) else {
@@ -232,6 +234,7 @@ pub(super) async fn read_with_mail_records(
     };
     Ok(Json(MemberWithMailRecords {
         member,
+        mail_summary,
         mail_records,
     }))
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     http::{conditional::Versioned, list::page::Limit},
-    mail_records::model::MailRecord,
+    mail_records::{model::MailRecord, summary::MailSummary},
     patch_schema,
     values::{Date, EmailAddress, JsonObject, Line, SearchTerm, Tags, Timestamp, strict},
 };
@@ -167,10 +167,11 @@ pub struct MemberFilter {
     pub tag: Option<Line<1, 100>>,
 }
 
-/// A member together with the newest mail.
+/// A member together with the newest mail, and what became of all mail.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct MemberWithMailRecords {
     pub member: Member,
+    pub mail_summary: MailSummary,
     /// Newest first.
     pub mail_records: Vec<MailRecord>,
 }

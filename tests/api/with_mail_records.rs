@@ -1,5 +1,6 @@
 //! `/api/v1/members/{member_id}/with-mail-records`
 
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::kit::{App, Settings};
@@ -41,6 +42,45 @@ async fn a_member_without_mail_has_an_empty_history() {
         .expect(200)
         .body;
     assert_eq!(read["mail_records"], serde_json::json!([]));
+}
+
+#[tokio::test]
+async fn all_mail_is_summed_up() {
+    let app = App::start().await;
+    let ann = app.member("ann").await;
+    let read = app.get(&format!("{ann}/with-mail-records")).await;
+    let summary = read.expect(200).body["mail_summary"].clone();
+    assert_eq!(summary["total"], 0);
+    assert_eq!(summary["last_delivered_at"], Value::Null);
+    assert_eq!(summary["last_failed_at"], Value::Null);
+    let statuses = summary["by_status"].as_object().expect("counts");
+    let statuses: Vec<_> = statuses.keys().cloned().collect();
+    assert_eq!(statuses.len(), 10);
+
+    for (number, status) in statuses.iter().enumerate() {
+        for second in 0..=number {
+            let at = format!("2026-01-01T00:{number:02}:{second:02}.000000Z");
+            let body = json!({"subject": "Hi", "status": status, "status_at": at});
+            app.post(&format!("{ann}/mail-records"), body)
+                .await
+                .created();
+        }
+    }
+    let read = app.get(&format!("{ann}/with-mail-records?limit=1")).await;
+    let summary = read.expect(200).body["mail_summary"].clone();
+    assert_eq!(summary["total"], 55);
+    for (number, status) in statuses.iter().enumerate() {
+        assert_eq!(summary["by_status"][status], number + 1, "{status}");
+    }
+    let at = |status: &str| {
+        let number = statuses
+            .iter()
+            .position(|other| other == status)
+            .expect(status);
+        format!("2026-01-01T00:{number:02}:{number:02}.000000Z")
+    };
+    assert_eq!(summary["last_delivered_at"], at("delivered"));
+    assert_eq!(summary["last_failed_at"], at("failed").max(at("bounced")));
 }
 
 #[tokio::test]

@@ -2,11 +2,13 @@
 //!
 //! - `add`: one mail record, unless it is there already
 //! - `batch`: many mail records in one statement
+//! - `summary`: all mail of a member in figures
 //! - `list`: the lists, put together from the filters that are given
 
 mod add;
 mod batch;
 mod list;
+mod summary;
 
 use sqlx::{PgExecutor, query_scalar};
 use uuid::Uuid;
@@ -15,6 +17,7 @@ pub(super) use add::{Added, add};
 pub(super) use batch::add_all;
 pub(super) use list::OfMember;
 pub use list::newest_of_member;
+pub use summary::summary_of_member;
 
 use super::model::{MailCategory, MailRecord, MailRecordReplacement, MailStatus};
 use crate::{
