@@ -41,6 +41,7 @@ mod pool;
 mod preconditions;
 mod prefer;
 mod problems;
+mod providers;
 mod public_url;
 mod races;
 mod routes;

@@ -14,6 +14,7 @@
 //! From `tests/kit`, which other tests take in too:
 //!
 //! - [`database`]: where databases come from
+//! - [`random`]: chance that is the same in each run
 //! - [`scale`]: a register as large as one gets
 //! - [`sessions`]: the sessions on a database
 //! - [`wait`]: waiting for what comes in its own time
@@ -26,6 +27,8 @@ pub(crate) mod database;
 pub(crate) mod document;
 pub(crate) mod lists;
 pub(crate) mod log;
+#[path = "../../kit/random.rs"]
+pub(crate) mod random;
 pub(crate) mod request;
 #[path = "../../kit/scale.rs"]
 pub(crate) mod scale;
@@ -39,5 +42,6 @@ pub(crate) mod wire;
 
 pub(crate) use answer::Answer;
 pub(crate) use app::{App, Settings, walk};
+pub(crate) use random::Random;
 pub(crate) use shim::{Moment, Shim};
 pub(crate) use wire::Wire;
