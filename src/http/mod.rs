@@ -23,6 +23,8 @@
 //! - [`sweep`]: the removal of what has expired
 //! - [`unknown_parameters`]: query parameters that an operation does not declare
 //! - [`server`]: connections, and how they end
+//! - [`snapshot`]: a connection that reads one snapshot
+//! - [`transfer`]: an answer whose body is made while it is sent
 //! - `stall`: a stream whose writes do not wait for ever
 
 pub mod answer;
@@ -45,7 +47,9 @@ pub mod one_or_many;
 pub mod openapi;
 pub mod prefer;
 pub mod server;
+pub mod snapshot;
 mod stall;
 pub mod streams;
 pub mod sweep;
+pub mod transfer;
 pub mod unknown_parameters;

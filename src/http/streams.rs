@@ -19,7 +19,7 @@ pub struct Streams {
     /// How long a stream of events is silent before it says that it is still there.
     pub(super) heartbeat: Duration,
     /// How long the database may be silent in the middle of a list.
-    pub(super) silence: Duration,
+    pub silence: Duration,
 }
 
 impl Streams {
@@ -33,7 +33,9 @@ impl Streams {
         }
     }
 
-    pub(super) async fn enter(&self) -> Result<OwnedSemaphorePermit, Problem> {
+    /// # Errors
+    /// [`Code::TooManyStreams`].
+    pub async fn enter(&self) -> Result<OwnedSemaphorePermit, Problem> {
         let place = timeout(self.wait, self.places.clone().acquire_owned()).await;
         // The semaphore is never closed.
         place

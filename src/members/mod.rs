@@ -2,12 +2,14 @@
 //!
 //! - `handlers`: one function for each operation, with its route and its documentation
 //! - `batch`: many in one request
+//! - `export`: all that is stored about one person
 //! - `by_external_id`: the same under the caller's own key
 //! - [`model`]: what a member is, as read and as written
 //! - [`queries`]: all SQL on members
 
 mod batch;
 mod by_external_id;
+mod export;
 mod handlers;
 pub mod model;
 pub mod queries;
@@ -33,4 +35,5 @@ pub(crate) fn router() -> OpenApiRouter<PgPool> {
             by_external_id::delete
         ))
         .routes(routes!(handlers::read_with_mail_records))
+        .routes(routes!(export::export))
 }

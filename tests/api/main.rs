@@ -16,6 +16,7 @@ mod consequences;
 mod cors;
 mod cursors;
 mod dates;
+mod export;
 mod forms;
 mod health;
 mod hosts;

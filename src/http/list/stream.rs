@@ -11,9 +11,9 @@ use futures_util::{FutureExt, TryStreamExt, stream};
 use http_body_util::StreamBody;
 use hyper::body::Frame;
 use serde::Serialize;
-use sqlx::{FromRow, PgConnection, PgPool, Postgres, QueryBuilder, pool::PoolConnection};
+use sqlx::{FromRow, PgConnection, PgPool, Postgres, QueryBuilder};
 use tokio::{
-    sync::{OwnedSemaphorePermit, mpsc, oneshot},
+    sync::{OwnedSemaphorePermit, oneshot},
     time::{Instant, sleep, timeout},
 };
 use tracing::Instrument;
@@ -26,12 +26,14 @@ use super::{
     window::{Positioned, Window},
 };
 use crate::{
-    http::streams::Streams,
+    http::{
+        snapshot::Snapshot,
+        streams::Streams,
+        transfer::{Cut, Out, transfer},
+    },
     problem::{Code, Documents, Problem},
 };
 
-/// Bytes that are gathered before they are sent, unless nothing more is there to be gathered.
-const CHUNK: usize = 16 * 1024;
 /// Rows that one statement reads. Asked for all of a list at once, the database would rather sort it
 /// than follow an index, and the first row would wait for the last.
 const STRETCH: u32 = 1000;
@@ -80,12 +82,12 @@ pub(super) async fn stream<R: Listed + Serialize + 'static>(
     streaming: Streaming,
 ) -> Result<Option<Response>, Problem> {
     let place = streaming.streams.enter().await?;
-    let mut lease = Lease::begin(pool).await?;
+    let mut snapshot = Snapshot::begin(pool).await?;
     if !window
-        .parent_is_there(&mut *lease.connection, &selection)
+        .parent_is_there(&mut *snapshot.connection, &selection)
         .await?
     {
-        lease.end().await?;
+        snapshot.end().await?;
         return Ok(None);
     }
     let mut response = header_only::<R>(streaming.format);
@@ -93,7 +95,7 @@ pub(super) async fn stream<R: Listed + Serialize + 'static>(
         let names = HeaderValue::from_static("row-count");
         response.headers_mut().insert(header::TRAILER, names);
     }
-    let (sender, receiver) = mpsc::channel(1);
+    let (out, body) = transfer();
     let (begun, begins) = oneshot::channel();
     let pump = Pump {
         encoder: Encoder::new::<R>(streaming.format),
@@ -102,93 +104,21 @@ pub(super) async fn stream<R: Listed + Serialize + 'static>(
         heartbeat: streaming.streams.heartbeat,
         silence: streaming.streams.silence,
         documents: streaming.documents,
-        out: Out {
-            bytes: Vec::with_capacity(CHUNK + CHUNK / 4),
-            sender,
-        },
+        out,
         begun: Some(begun),
         _place: place,
     };
-    tokio::spawn(pump.run(lease, selection, window, limit).in_current_span());
+    tokio::spawn(
+        pump.run(snapshot, selection, window, limit)
+            .in_current_span(),
+    );
     match begins.await {
         Ok(Ok(())) => {}
         Ok(Err(problem)) => return Err(problem),
         Err(_panicked) => return Err(Code::InternalError.into()),
     }
-    let frames = stream::unfold(receiver, |mut receiver| async {
-        receiver.recv().await.map(|frame| (frame, receiver))
-    });
-    *response.body_mut() = Body::new(StreamBody::new(frames));
+    *response.body_mut() = body;
     Ok(Some(response))
-}
-
-/// A connection that reads one snapshot. Unless the transaction is brought to its end, the connection
-/// is closed: what is left of a result would else be read before the next request could have it.
-struct Lease {
-    connection: PoolConnection<Postgres>,
-    ended: bool,
-}
-
-impl Lease {
-    async fn begin(pool: &PgPool) -> sqlx::Result<Self> {
-        let mut lease = Self {
-            connection: pool.acquire().await?,
-            ended: false,
-        };
-        // The client, and not the clock, decides how long it takes to read. A plan for all values,
-        // which may be kept where a batch is much of the table, would read all of it for a rare one.
-        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
-                     SET LOCAL plan_cache_mode = force_custom_plan;
-                     SET LOCAL statement_timeout = 0;
-                     SET LOCAL idle_in_transaction_session_timeout = 0";
-        sqlx::raw_sql(begin).execute(&mut *lease.connection).await?;
-        Ok(lease)
-    }
-
-    async fn end(mut self) -> sqlx::Result<()> {
-        sqlx::raw_sql("COMMIT")
-            .execute(&mut *self.connection)
-            .await?;
-        self.ended = true;
-        Ok(())
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        if !self.ended {
-            self.connection.close_on_drop();
-        }
-    }
-}
-
-/// What is on its way to the client.
-struct Out {
-    bytes: Vec<u8>,
-    sender: mpsc::Sender<io::Result<Frame<Bytes>>>,
-}
-
-/// Why a stream ends before its list does.
-enum Cut {
-    /// The client has left.
-    Departed,
-    Failed(Problem),
-}
-
-impl Out {
-    /// Sends what was gathered, and waits until the client has taken what was sent before.
-    async fn flush(&mut self) -> Result<(), Cut> {
-        if self.bytes.is_empty() {
-            return Ok(());
-        }
-        let bytes = Bytes::copy_from_slice(&self.bytes);
-        self.bytes.clear();
-        self.send(Ok(Frame::data(bytes))).await
-    }
-
-    async fn send(&self, frame: io::Result<Frame<Bytes>>) -> Result<(), Cut> {
-        self.sender.send(frame).await.map_err(|_| Cut::Departed)
-    }
 }
 
 /// Takes rows from the database to the client.
@@ -208,21 +138,21 @@ struct Pump {
 impl Pump {
     async fn run<R: Listed + Serialize>(
         mut self,
-        mut lease: Lease,
+        mut snapshot: Snapshot,
         selection: impl Selection,
         window: Window<R>,
         limit: Option<u32>,
     ) {
         self.encoder.begin(&mut self.out.bytes);
-        let rows = self.rows(&mut lease.connection, &selection, window, limit);
-        // A departed client needs no answer, and the connection is closed with the lease.
+        let rows = self.rows(&mut snapshot.connection, &selection, window, limit);
+        // A departed client needs no answer, and the connection is closed with the snapshot.
         match rows.await {
             Ok(()) => {
-                timeout(self.silence, lease.end()).await.ok();
+                timeout(self.silence, snapshot.end()).await.ok();
                 self.finish().await.ok();
             }
             Err(Cut::Failed(problem)) => {
-                drop(lease);
+                drop(snapshot);
                 self.fail(problem).await.ok();
             }
             Err(Cut::Departed) => {}
@@ -277,9 +207,7 @@ impl Pump {
             count += 1;
             last = Some(position);
             self.begin();
-            if self.out.bytes.len() >= CHUNK {
-                self.out.flush().await?;
-            }
+            self.out.flush_if_full().await?;
         }
     }
 
@@ -294,7 +222,7 @@ impl Pump {
             let since = Instant::now();
             tokio::select! {
                 answer = &mut answer => return Ok(answer),
-                () = self.out.sender.closed() => return Err(Cut::Departed),
+                () = self.out.departure() => return Err(Cut::Departed),
                 () = sleep(self.heartbeat.min(left)) => {}
             }
             // The time in which the client takes what was sent is not the database's.
@@ -334,8 +262,6 @@ impl Pump {
         }
         let document = self.documents.write(problem);
         self.encoder.fail(&mut self.out.bytes, &document);
-        self.out.flush().await?;
-        let broken = io::Error::other("the list could not be read to its end");
-        self.out.send(Err(broken)).await
+        self.out.fail().await
     }
 }

@@ -12,4 +12,4 @@ mod failure;
 pub mod fold;
 pub(super) mod handlers;
 pub mod model;
-pub(super) mod queries;
+pub mod queries;

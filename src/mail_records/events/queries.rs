@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use futures_util::Stream;
 use serde::Serialize;
 use sqlx::{Connection, PgConnection, PgExecutor, Postgres, QueryBuilder, query, types::Json};
 use uuid::Uuid;
@@ -176,6 +177,19 @@ async fn all_of(
     )
     .fetch_all(executor)
     .await
+}
+
+/// All events of a member's mail, by mail record and oldest first.
+pub fn all_of_member(
+    connection: &mut PgConnection,
+    member_id: Uuid,
+) -> impl Stream<Item = sqlx::Result<MailEvent>> {
+    query_mail_event!(
+        "SELECT",
+        "FROM mail_events e WHERE e.member_id = $1 ORDER BY e.mail_record_id, e.id",
+        member_id,
+    )
+    .fetch(connection)
 }
 
 pub(super) async fn get(

@@ -10,7 +10,8 @@ mod batch;
 mod list;
 mod summary;
 
-use sqlx::{PgExecutor, query_scalar};
+use futures_util::Stream;
+use sqlx::{PgConnection, PgExecutor, query_scalar};
 use uuid::Uuid;
 
 pub(super) use add::{Added, add};
@@ -96,6 +97,19 @@ pub(super) async fn get(
     )
     .fetch_optional(executor)
     .await
+}
+
+/// All mail records of a member, oldest first.
+pub fn all_of_member(
+    connection: &mut PgConnection,
+    member_id: Uuid,
+) -> impl Stream<Item = sqlx::Result<MailRecord>> {
+    query_mail_record!(
+        "SELECT",
+        "FROM mail_records r WHERE r.member_id = $1 ORDER BY r.id",
+        member_id,
+    )
+    .fetch(connection)
 }
 
 /// What is missing where a mail record was not found: it, or its member.

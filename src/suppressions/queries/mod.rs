@@ -9,6 +9,7 @@ mod list;
 
 use std::slice;
 
+use futures_util::Stream;
 use sqlx::{Connection, PgConnection, PgExecutor, PgPool, query, query_scalar};
 use uuid::Uuid;
 
@@ -129,6 +130,28 @@ pub(super) async fn get(
     query_suppression!("SELECT", "FROM suppressions s WHERE s.id = $1", id)
         .fetch_optional(executor)
         .await
+}
+
+/// The suppressions of a member's address, of those that her mail went to, and those that came from her
+/// mail; oldest first.
+pub fn all_about(
+    connection: &mut PgConnection,
+    member_id: Uuid,
+) -> impl Stream<Item = sqlx::Result<Suppression>> {
+    query_suppression!(
+        "SELECT",
+        "FROM suppressions s
+         WHERE s.address_hash IN (
+                 SELECT address_hash(email_folded) FROM members WHERE id = $1
+                 UNION
+                 SELECT address_hash(recipient_folded)
+                 FROM (SELECT DISTINCT recipient_folded FROM mail_records WHERE member_id = $1) r
+             )
+             OR s.source_mail_record_id IN (SELECT id FROM mail_records WHERE member_id = $1)
+         ORDER BY s.id",
+        member_id,
+    )
+    .fetch(connection)
 }
 
 /// Deletes a suppression in one of the versions that `guard` lets through.
