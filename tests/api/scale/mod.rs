@@ -212,11 +212,18 @@ fn subject() -> Subject {
     }
 }
 
+/// The lists that are filled here.
+fn large_lists() -> Vec<List> {
+    let mut lists = lists();
+    lists.retain(|list| ["members", "mail_records"].contains(&list.table));
+    lists
+}
+
 #[tokio::test]
 #[ignore = "it takes a quarter of an hour and 8 GB: make scale"]
 async fn a_list_of_millions_reads_no_more_than_it_shows() {
     let mut scale = Scale::start().await;
-    for list in lists() {
+    for list in large_lists() {
         let path = list.path_on(&subject());
         let of_table = |(table, _): &(&str, &str)| *table == list.table;
         let whole = list.operation.parameters("path").is_empty();
@@ -261,7 +268,7 @@ async fn a_list_of_millions_reads_no_more_than_it_shows() {
     let total = page.body["page"]["total"].as_i64().expect("a total");
     assert!((50_000..200_000).contains(&total), "{total}");
 
-    for list in lists() {
+    for list in large_lists() {
         for order in list.orders() {
             scale.compare_first_with_deep(&list, &order).await;
         }
