@@ -40,6 +40,18 @@ export async function accessibilityFaults(page) {
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(", ")}`);
 }
 
+// How far the page is wider than its window.
+export function overflow(page) {
+  return page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    return scrollWidth - clientWidth;
+  });
+}
+
+export function focused(page) {
+  return page.evaluate(() => document.activeElement.textContent);
+}
+
 export async function api(path, { method = "GET", body } = {}) {
   const response = await fetch(new URL(`/api/v1/${path}`, service), {
     method,
@@ -50,6 +62,23 @@ export async function api(path, { method = "GET", body } = {}) {
     throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   }
   return response.json();
+}
+
+export function add(name, tag, more = {}) {
+  return api("members", { method: "POST", body: { name, tags: [tag], ...more } });
+}
+
+export function addMail(member, more = {}) {
+  const body = { subject: "Your card", recipient: "ann@example.org", ...more };
+  return api(`members/${member.id}/mail-records`, { method: "POST", body });
+}
+
+export function report({ member_id, id }, events) {
+  return api(`members/${member_id}/mail-records/${id}/events`, { method: "POST", body: events });
+}
+
+export function retry({ member_id, id }) {
+  return api(`members/${member_id}/mail-records/${id}/retry`, { method: "POST" });
 }
 
 export async function total(query) {

@@ -3,13 +3,19 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
-import { ROOT, accessibilityFaults, api, closeBrowser, total, visit } from "./kit.mjs";
+import {
+  ROOT,
+  accessibilityFaults,
+  add,
+  addMail,
+  closeBrowser,
+  focused,
+  overflow,
+  total,
+  visit,
+} from "./kit.mjs";
 
 after(closeBrowser);
-
-function add(name, tag, more = {}) {
-  return api("members", { method: "POST", body: { name, tags: [tag], ...more } });
-}
 
 test("the list is there at once, without a fault and without another host", async () => {
   const { page, paged, requests, faults } = await visit(ROOT);
@@ -91,15 +97,14 @@ test("the exports are the list as searched", async () => {
 test("a member is read with the keyboard alone, and the way back leads to where it began", async () => {
   const ann = await add("Ann Keyboard", "keyboard", { attributes: { locker: 12 } });
   for (let number = 1; number <= 25; number += 1) {
-    const body = { subject: `Mail ${number}`, recipient: "ann@example.org" };
-    await api(`members/${ann.id}/mail-records`, { method: "POST", body });
+    await addMail(ann, { subject: `Mail ${number}` });
   }
   const { page, paged, press } = await visit(`${ROOT}/?tag=keyboard`);
   const link = paged.getByRole("link", { name: "Ann Keyboard" });
   await link.focus();
   await page.keyboard.press("Enter");
   await page.getByText("20 shown, newest first.").waitFor();
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Ann Keyboard");
+  assert.equal(await focused(page), "Ann Keyboard");
   assert.equal(await page.title(), "Ann Keyboard · member-mail");
   const fields = await page.locator("#member > .record").textContent();
   for (const value of [ann.id, '"locker": 12', "keyboard", "active", ann.joined]) {
@@ -114,14 +119,14 @@ test("a member is read with the keyboard alone, and the way back leads to where 
   const expected = Array.from({ length: 25 }, (_, index) => `Mail ${25 - index}`);
   assert.deepEqual(subjects, expected);
   assert.equal(await page.getByRole("button", { name: "More" }).count(), 0);
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Mail");
+  assert.equal(await focused(page), "Mail");
   await page.locator("summary").first().focus();
   await page.keyboard.press("Enter");
   await page.locator("details[open]").getByText("ann@example.org").waitFor();
 
   await page.goBack();
   await link.waitFor();
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Ann Keyboard");
+  assert.equal(await focused(page), "Ann Keyboard");
   await page.goForward();
   await page.getByText("20 shown, newest first.").waitFor();
   await page.getByRole("link", { name: "Back to the list" }).click();
@@ -134,9 +139,9 @@ test("a member is read with the keyboard alone, and the way back leads to where 
 });
 
 test("mail is read on and on, a page at a time", async () => {
-  const bo = await add("Bo Mailed", "mailed", { email: "bo.mailed@example.org" });
+  const bo = await add("Bo Mailed", "mailed");
   for (let number = 1; number <= 130; number += 1) {
-    await api(`members/${bo.id}/mail-records`, { method: "POST", body: { subject: `${number}` } });
+    await addMail(bo, { subject: `${number}` });
   }
   const { page, press } = await visit(`${ROOT}/#member/${bo.id}`);
   for (const shown of [20, 100, 130]) {
@@ -151,9 +156,8 @@ test("mail is read on and on, a page at a time", async () => {
 
 test("what a name looks like makes no difference: it stays a text", async () => {
   const name = `<script>document.title = "run"</script><img src=x onerror="document.title = 'run'">`;
-  const { id } = await add(name, "markup");
-  const body = { subject: name, recipient: "ann@example.org", status_reason: name };
-  await api(`members/${id}/mail-records`, { method: "POST", body });
+  const member = await add(name, "markup");
+  await addMail(member, { subject: name, status_reason: name });
   const { page, paged, faults } = await visit(`${ROOT}/?tag=markup`);
   await paged.getByRole("link", { name }).click();
   await page.getByRole("heading", { name }).waitFor();
@@ -210,11 +214,7 @@ test("the page is accessible in light and dark, and fits a phone", async () => {
     const { page, paged } = await visit(ROOT, visitor);
     await paged.getByText("Rows 1 to 50").waitFor();
     assert.deepEqual(await accessibilityFaults(page), [], JSON.stringify(visitor));
-    const overflow = await page.evaluate(() => {
-      const { scrollWidth, clientWidth } = document.documentElement;
-      return scrollWidth - clientWidth;
-    });
-    assert.equal(overflow, 0, JSON.stringify(visitor));
+    assert.equal(await overflow(page), 0, JSON.stringify(visitor));
   }
 });
 

@@ -2,7 +2,7 @@
 //
 //   scripts/page.sh docs/images
 
-import { ROOT, api, closeBrowser, visit } from "./kit.mjs";
+import { ROOT, addMail, api, closeBrowser, report, retry, visit } from "./kit.mjs";
 
 const [folder] = process.argv.slice(2);
 
@@ -16,11 +16,34 @@ const MEMBERS = [
   ["Jürgen Köhler", "2024-06-01", "active"],
 ];
 
+let ann;
 for (const [name, joined, status] of MEMBERS.toReversed()) {
   const plain = name.normalize("NFD").replaceAll(/\p{M}/gu, "").replaceAll(" ", ".");
   const email = `${plain.toLowerCase()}@example.org`;
-  await api("members", { method: "POST", body: { name, joined, status, email } });
+  ann = await api("members", { method: "POST", body: { name, joined, status, email } });
 }
+
+const at = (time) => `2024-03-01T09:${time}Z`;
+const card = await addMail(ann, {
+  subject: "Your membership card",
+  recipient: "ann.lee@exmaple.org",
+  sender: "office@club.example",
+  status: "queued",
+  status_at: at("30:00"),
+});
+await report(card, [
+  {
+    type: "bounced",
+    occurred_at: at("30:04"),
+    source: "postmark",
+    smtp_code: 550,
+    enhanced_code: "5.1.2",
+    diagnostic: "550 5.1.2 Host unknown (Domain name not found)",
+    remote_mta: "mx.club.example",
+  },
+  { type: "sent", occurred_at: at("30:01"), source: "postmark", smtp_code: 250 },
+]);
+await retry(card);
 for (const colorScheme of ["light", "dark"]) {
   const viewport = { width: 1120, height: 800 };
   const { page, paged, streamed, press } = await visit(ROOT, { viewport, colorScheme });
@@ -34,5 +57,14 @@ for (const colorScheme of ["light", "dark"]) {
   await page.mouse.move(0, 0);
   await page.evaluate(() => document.activeElement.blur());
   await page.screenshot({ path: `${folder}/page-${colorScheme}.png` });
+
+  const place = `#member/${ann.id}/mail-records/${card.id}`;
+  const member = await visit(`${ROOT}/${place}`, { viewport, colorScheme });
+  await member.page.getByText("3 shown, oldest first.").waitFor();
+  await member.page.evaluate(() => {
+    document.activeElement.blur();
+    document.getElementById("mail-title").scrollIntoView();
+  });
+  await member.page.screenshot({ path: `${folder}/timeline-${colorScheme}.png` });
 }
 await closeBrowser();

@@ -1,7 +1,9 @@
 // One member, with all fields, and the mail.
 
 import { address, read } from "./api.mjs";
-import { element, enable, onPress, showFailure } from "./dom.mjs";
+import { enable, onPress, showFailure } from "./dom.mjs";
+import { fields } from "./fields.mjs";
+import { Mail } from "./mail.mjs";
 
 const NEWEST = 20;
 const MORE = 100;
@@ -9,43 +11,59 @@ const MORE = 100;
 export class MemberView {
   #section;
   #title;
-  #mail;
+  #list;
   #message;
   #more;
+  #toggled;
+  // The member whose fields and mail are shown.
   #id;
+  // What is in the list, by id.
+  #mail = new Map();
+  // The one that the address names, if it is there.
+  #named;
   // Where the mail that is shown ends; null where the list was not begun yet.
   #cursor = null;
   #controller = new AbortController();
 
-  constructor(section) {
+  // `toggled` is called with the ids of the member and of the mail record, and whether that is open now.
+  constructor(section, toggled) {
     this.#section = section;
     this.#title = section.querySelector("h1");
-    this.#mail = section.querySelector(".mail");
+    this.#list = section.querySelector(".mail");
     this.#message = section.querySelector(".message");
     this.#more = section.querySelector("button");
+    this.#toggled = toggled;
     onPress(this.#more, () => this.#showMore());
   }
 
-  // Shows the member, and answers the name.
-  async show(id) {
-    this.hide();
-    this.#id = id;
+  // Shows the member, with this mail record open if it is given, and answers the name.
+  async show(id, mailRecordId) {
+    if (this.#id !== id) {
+      this.hide();
+    }
     this.#section.hidden = false;
+    this.#named = undefined;
     await this.#attempt(async (signal) => {
-      const path = `members/${encodeURIComponent(id)}/with-mail-records`;
-      const { document: answer } = await read(address(path, { limit: NEWEST }), signal);
-      this.#title.textContent = answer.member.name;
-      this.#section.querySelector(".record").replaceChildren(...fields(answer.member));
-      this.#append(answer.mail_records);
-      this.#offer(answer.mail_records.length === NEWEST);
+      if (this.#id !== id) {
+        await this.#read(id, signal);
+      }
+      if (mailRecordId !== undefined) {
+        await this.#open(mailRecordId, signal);
+      }
     });
     return this.#title.textContent;
   }
 
   hide() {
     this.#controller.abort();
+    for (const mail of this.#mail.values()) {
+      mail.stop();
+    }
     this.#section.hidden = true;
     this.#title.textContent = "Member";
+    this.#id = undefined;
+    this.#mail.clear();
+    this.#named = undefined;
     this.#cursor = null;
     for (const filled of this.#section.querySelectorAll(".problem, .record, .mail, .message")) {
       filled.replaceChildren();
@@ -54,22 +72,44 @@ export class MemberView {
   }
 
   focus() {
-    this.#title.focus();
+    (this.#named ?? this.#title).focus();
+  }
+
+  async #read(id, signal) {
+    const path = `members/${encodeURIComponent(id)}/with-mail-records`;
+    const { document: answer } = await read(address(path, { limit: NEWEST }), signal);
+    this.#id = id;
+    this.#title.textContent = answer.member.name;
+    this.#section.querySelector(".record").replaceChildren(...fields(answer.member));
+    this.#add(answer.mail_records);
+    this.#offer(answer.mail_records.length === NEWEST);
+  }
+
+  async #open(mailRecordId, signal) {
+    if (!this.#mail.has(mailRecordId)) {
+      const url = this.#mailAddress(`/${encodeURIComponent(mailRecordId)}`);
+      const { document: record } = await read(url, signal);
+      this.#add([record]);
+    }
+    this.#named = this.#mail.get(mailRecordId);
+    this.#named.open();
+    this.#named.focus();
   }
 
   // `with-mail-records` has no cursor: the first time, the list is begun again.
   async #showMore() {
     await this.#attempt(async (signal) => {
       const cursor = this.#cursor === null ? {} : { cursor: this.#cursor };
-      const path = `members/${encodeURIComponent(this.#id)}/mail-records`;
-      const { document: list } = await read(address(path, { limit: MORE, ...cursor }), signal);
-      if (this.#cursor === null) {
-        this.#mail.replaceChildren();
-      }
-      this.#append(list.data);
+      const url = this.#mailAddress("", { limit: MORE, ...cursor });
+      const { document: list } = await read(url, signal);
+      this.#add(list.data);
       this.#cursor = list.page.next_cursor;
       this.#offer(this.#cursor !== null);
     });
+  }
+
+  #mailAddress(below, parameters) {
+    return address(`members/${encodeURIComponent(this.#id)}/mail-records${below}`, parameters);
   }
 
   async #attempt(action) {
@@ -87,64 +127,32 @@ export class MemberView {
     }
   }
 
-  #append(mailRecords) {
-    this.#mail.append(...mailRecords.map(mail));
-    const shown = this.#mail.children.length;
+  // Each goes to its place by age, which ids tell: one that the address names may be there before those
+  // around it.
+  #add(records) {
+    for (const record of records.filter(({ id }) => !this.#mail.has(id))) {
+      const mail = new Mail(record, (open) => this.#toggled(this.#id, record.id, open));
+      this.#mail.set(record.id, mail);
+      let newer = this.#list.lastElementChild;
+      while (newer !== null && newer.dataset.id < record.id) {
+        newer = newer.previousElementSibling;
+      }
+      if (newer === null) {
+        this.#list.prepend(mail.element);
+      } else {
+        newer.after(mail.element);
+      }
+    }
+    const shown = this.#mail.size;
     this.#message.textContent =
       shown === 0 ? "No mail was written down." : `${shown} shown, newest first.`;
   }
 
   #offer(more) {
     if (!more && document.activeElement === this.#more) {
-      this.#section.querySelector("h2").focus();
+      this.#section.querySelector("#mail-title").focus();
     }
     this.#more.hidden = !more;
     enable(this.#more, more);
   }
-}
-
-function mail(record) {
-  const summary = element(
-    "summary",
-    {},
-    element("span", { class: "subject" }, record.subject || "(no subject)"),
-    element("span", {}, record.status),
-    time(record.created_at),
-  );
-  const details = element("dl", { class: "record" }, ...fields(record));
-  return element("li", {}, element("details", {}, summary, details));
-}
-
-// Whatever fields there are, so that one that is new to the API is shown too.
-function fields(resource) {
-  return Object.entries(resource).map(([name, value]) =>
-    element(
-      "div",
-      {},
-      element("dt", {}, name.replaceAll("_", " ")),
-      element("dd", {}, shown(name, value)),
-    ),
-  );
-}
-
-function shown(name, value) {
-  if (value === null || value === "") {
-    return "–";
-  }
-  if (typeof value === "object" && Object.keys(value).length === 0) {
-    return "–";
-  }
-  if (Array.isArray(value)) {
-    return value.join(", ");
-  }
-  if (typeof value === "object") {
-    return element("pre", {}, JSON.stringify(value, null, 2));
-  }
-  return name.endsWith("_at") ? time(value) : `${value}`;
-}
-
-// To the second, in UTC: what is read out on the telephone is the same everywhere.
-function time(value) {
-  const text = value.replace("T", " ").replace(/(\.\d+)?Z$/u, " UTC");
-  return element("time", { datetime: value, title: value }, text);
 }

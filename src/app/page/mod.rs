@@ -85,19 +85,27 @@ static FILES: LazyLock<HashMap<&str, File>> = LazyLock::new(|| {
         ("page.css", File::new(CSS, include_str!("page.css"))),
         ("list.css", File::new(CSS, include_str!("list.css"))),
         ("member.css", File::new(CSS, include_str!("member.css"))),
+        ("mail.css", File::new(CSS, include_str!("mail.css"))),
         ("icon.svg", File::new(SVG, include_str!("icon.svg"))),
         ("api.mjs", File::new(SCRIPT, include_str!("api.mjs"))),
         ("dom.mjs", File::new(SCRIPT, include_str!("dom.mjs"))),
+        ("fields.mjs", File::new(SCRIPT, include_str!("fields.mjs"))),
+        ("mail.mjs", File::new(SCRIPT, include_str!("mail.mjs"))),
         ("member.mjs", File::new(SCRIPT, include_str!("member.mjs"))),
         ("meter.mjs", File::new(SCRIPT, include_str!("meter.mjs"))),
         ("page.mjs", File::new(SCRIPT, include_str!("page.mjs"))),
         ("paged.mjs", File::new(SCRIPT, include_str!("paged.mjs"))),
+        ("place.mjs", File::new(SCRIPT, include_str!("place.mjs"))),
         ("rows.mjs", File::new(SCRIPT, include_str!("rows.mjs"))),
         ("run.mjs", File::new(SCRIPT, include_str!("run.mjs"))),
         ("sse.mjs", File::new(SCRIPT, include_str!("sse.mjs"))),
         (
             "streamed.mjs",
             File::new(SCRIPT, include_str!("streamed.mjs")),
+        ),
+        (
+            "timeline.mjs",
+            File::new(SCRIPT, include_str!("timeline.mjs")),
         ),
     ])
 });

@@ -1,9 +1,10 @@
 // The page. What it shows stands in its address, so that a view can be linked and the back button
-// leads to the one before: filters and page in the query, an open member in the fragment.
+// leads to the one before: filters and page in the query, a member and an open mail record in the fragment.
 
 import { address } from "./api.mjs";
 import { MemberView } from "./member.mjs";
 import { Paged } from "./paged.mjs";
+import { namedBy, placeOf } from "./place.mjs";
 import { Streamed } from "./streamed.mjs";
 
 const FILTERS = ["q", "status", "tag", "sort"];
@@ -13,7 +14,7 @@ const list = document.getElementById("list");
 const listTitle = document.getElementById("list-title");
 const filterForm = document.getElementById("filters");
 const pageForm = document.getElementById("paging");
-const member = new MemberView(document.getElementById("member"));
+const member = new MemberView(document.getElementById("member"), toggled);
 const paged = new Paged(document.getElementById("paged"), turn);
 const streamed = new Streamed(document.getElementById("streamed"), stream);
 
@@ -46,10 +47,10 @@ window.addEventListener("popstate", async () => {
 show();
 
 async function show() {
-  const [, id] = /^#member\/(.+)$/u.exec(location.hash) ?? [];
-  list.hidden = id !== undefined;
+  const { memberId, mailRecordId } = namedBy(location.hash);
+  list.hidden = memberId !== undefined;
   if (list.hidden) {
-    document.title = `${await member.show(id)} · member-mail`;
+    document.title = `${await member.show(memberId, mailRecordId)} · member-mail`;
     return;
   }
   member.hide();
@@ -57,6 +58,16 @@ async function show() {
   if (location.search !== shownQuery) {
     readAddress();
     load();
+  }
+}
+
+// The address names the mail record that was opened last, while it is open.
+function toggled(memberId, mailRecordId, open) {
+  const place = placeOf(memberId, mailRecordId);
+  if (open) {
+    history.replaceState(null, "", place);
+  } else if (location.hash === place) {
+    history.replaceState(null, "", placeOf(memberId));
   }
 }
 

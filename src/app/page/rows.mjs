@@ -2,6 +2,7 @@
 // that is painted, and only the latest are kept.
 
 import { count, element } from "./dom.mjs";
+import { placeOf } from "./place.mjs";
 
 const KEPT = 1000;
 const BATCH = 100;
@@ -60,7 +61,7 @@ export class Rows {
 }
 
 function row({ id, name, email, status, joined }) {
-  const link = element("a", { href: `#member/${id}` }, name);
+  const link = element("a", { href: placeOf(id) }, name);
   const heading = element("th", { scope: "row" }, link);
   if (email !== null) {
     heading.append(element("span", { class: "email" }, email));
