@@ -165,6 +165,24 @@ test("opening a mail record reads it anew", async () => {
   assert.match(await page.locator("summary").textContent(), /^Your carddelivered/u);
 });
 
+test("all mail is summed up above its list", async () => {
+  const bo = await add("Bo Summed", "timeline");
+  for (const [status, second] of [["sent", 1], ["delivered", 2], ["bounced", 3], ["delivered", 4]]) {
+    await addMail(bo, { status, status_at: `${DAY}T12:00:0${second}Z` });
+  }
+  const { page } = await visit(`${ROOT}/#member/${bo.id}`);
+  await page.getByText("4 shown, newest first.").waitFor();
+  assert.deepEqual(await page.locator(".summary dd").allTextContents(), [
+    "4: 1 sent, 2 delivered, 1 bounced",
+    `${DAY} 12:00:04 UTC`,
+    `${DAY} 12:00:03 UTC`,
+  ]);
+
+  const nobody = await visit(`${ROOT}/#member/${(await add("Ann Unmailed", "timeline")).id}`);
+  await nobody.page.getByText("No mail was written down.").waitFor();
+  assert.equal(await nobody.page.locator(".summary dd").count(), 0);
+});
+
 test("a long timeline is read on", async () => {
   const mail = await addMail(await add("Bo Long", "timeline"), { status_at: `${DAY}T00:00:00Z` });
   const opens = Array.from({ length: 129 }, (_, index) => ({

@@ -1,8 +1,8 @@
 // One member, with all fields, and the mail.
 
 import { address, read } from "./api.mjs";
-import { enable, onPress, showFailure } from "./dom.mjs";
-import { fields } from "./fields.mjs";
+import { count, enable, onPress, showFailure } from "./dom.mjs";
+import { field, fields } from "./fields.mjs";
 import { Mail } from "./mail.mjs";
 
 const NEWEST = 20;
@@ -81,6 +81,7 @@ export class MemberView {
     this.#id = id;
     this.#title.textContent = answer.member.name;
     this.#section.querySelector(".record").replaceChildren(...fields(answer.member));
+    this.#section.querySelector(".summary").replaceChildren(...figures(answer.mail_summary));
     this.#add(answer.mail_records);
     this.#offer(answer.mail_records.length === NEWEST);
   }
@@ -155,4 +156,18 @@ export class MemberView {
     this.#more.hidden = !more;
     enable(this.#more, more);
   }
+}
+
+// All mail of a member: of each status how many, and those dates that there are.
+function figures({ total, by_status, last_delivered_at, last_failed_at }) {
+  if (total === 0) {
+    return [];
+  }
+  const parts = Object.entries(by_status)
+    .filter(([, number]) => number > 0)
+    .map(([status, number]) => `${count(number)} ${status}`);
+  return [
+    field("in all", `${count(total)}: ${parts.join(", ")}`),
+    ...fields({ last_delivered_at, last_failed_at }),
+  ];
 }
