@@ -1,5 +1,6 @@
 //! `member-mail seed`: a register to try things on, 18,993 persons, born one day after the other
-//! from 1970-01-01 on, who joined 10,000 days later, and their mail.
+//! from 1970-01-01 on, who joined 10,000 days later, their mail, and some addresses that must not be
+//! mailed.
 
 use std::{
     io::{self, Write},
@@ -15,6 +16,7 @@ use crate::{
     config::Config,
     mail_records, members,
     postgres::database::{self, Database},
+    suppressions,
 };
 
 pub const PERSONS: u32 = 18_993;
@@ -74,6 +76,8 @@ pub async fn insert_all(
     mail: u32,
     bar: &ProgressBar,
 ) -> sqlx::Result<(u64, u64)> {
+    // In front of the members, who are then written as what they are.
+    insert_suppressions(connection).await?;
     let mut members = 0;
     let persons: Vec<u32> = (0..PERSONS).collect();
     for batch in persons.chunks(BATCH) {
@@ -89,7 +93,7 @@ pub async fn insert_all(
         bar.inc(batch.len() as u64);
     }
     // The plans of the first requests are made from what is there now.
-    sqlx::raw_sql("ANALYZE members, mail_records")
+    sqlx::raw_sql("ANALYZE members, mail_records, suppressions")
         .execute(connection)
         .await?;
     Ok((members, records))
@@ -98,14 +102,23 @@ pub async fn insert_all(
 /// A UUIDv7 (RFC 9562, section 5.7) that is the same each time: of the person, or of her mail.
 #[must_use]
 pub fn id(person: u32, mail: Option<u32>) -> Uuid {
+    match mail {
+        None => fixed_id(EPOCH + u64::from(person), 0, person),
+        Some(mail) => {
+            let after = u64::from(PERSONS) * u64::from(mail + 1) + u64::from(person);
+            fixed_id(EPOCH + after, mail + 1, person)
+        }
+    }
+}
+
+/// The same for the suppression of her address.
+#[must_use]
+pub fn suppression_id(person: u32) -> Uuid {
+    fixed_id(EPOCH + u64::from(person), 0xfff, person)
+}
+
+fn fixed_id(milliseconds: u64, kind: u32, person: u32) -> Uuid {
     let number = u64::from(person) + 1;
-    let (milliseconds, kind) = match mail {
-        None => (EPOCH + u64::from(person), 0),
-        Some(mail) => (
-            EPOCH + u64::from(PERSONS) * u64::from(mail + 1) + u64::from(person),
-            mail + 1,
-        ),
-    };
     let mut random = [0; 10];
     // The first two bytes are rand_a (12 bits), the rest rand_b (62 bits).
     random[2..4].copy_from_slice(&u16::try_from(kind).unwrap_or(u16::MAX).to_be_bytes());
@@ -117,6 +130,13 @@ async fn insert_members(connection: &mut PgConnection, persons: &[u32]) -> sqlx:
     let ids: Vec<_> = persons.iter().map(|person| id(*person, None)).collect();
     let numbers: Vec<_> = persons.iter().map(|person| person.cast_signed()).collect();
     members::queries::insert_examples(connection, &ids, &numbers).await
+}
+
+async fn insert_suppressions(connection: &mut PgConnection) -> sqlx::Result<u64> {
+    let persons = || (9..PERSONS).step_by(100);
+    let ids: Vec<_> = persons().map(suppression_id).collect();
+    let numbers: Vec<_> = persons().map(u32::cast_signed).collect();
+    suppressions::queries::insert_examples(connection, &ids, &numbers).await
 }
 
 async fn insert_mail_records(

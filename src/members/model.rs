@@ -31,6 +31,23 @@ pub enum MemberStatus {
     Ended,
 }
 
+/// Whether a member can be mailed: whether the address works, and what she wants. It follows from the
+/// suppressions of the address and from what she consented to, and says nothing about the membership.
+/// Where several hold, it is the first of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum Mailability {
+    /// No address is known.
+    NoAddress,
+    /// The address must not be mailed.
+    Suppressed,
+    /// No marketing mail is wanted; what belongs to the membership may be sent.
+    Unsubscribed,
+    /// Nothing is in the way.
+    Ok,
+}
+
 /// A member of the register.
 #[derive(Debug, Clone, Serialize, ToSchema, sqlx::FromRow)]
 #[schema(example = json!({
@@ -43,6 +60,7 @@ pub enum MemberStatus {
     "status": "active",
     "tags": ["board"],
     "attributes": {"locker": 12},
+    "mailability": "ok",
     "created_at": "2024-01-01T12:00:00.000000Z",
     "updated_at": "2024-01-01T12:00:00.000000Z",
     "version": 1
@@ -68,11 +86,12 @@ pub struct Member {
     pub tags: Tags,
     /// The caller's own data about the member.
     pub attributes: JsonObject,
+    pub mailability: Mailability,
     /// When it was first written.
     pub created_at: Timestamp,
     /// When it was last written.
     pub updated_at: Timestamp,
-    /// 1 at first, one more with each write.
+    /// 1 at first, one more with each write, and with each change of what she can be mailed.
     #[schema(minimum = 1)]
     pub version: i64,
 }
@@ -165,6 +184,9 @@ pub struct MemberFilter {
     /// Members with this tag.
     #[serde(default)]
     pub tag: Option<Line<1, 100>>,
+    /// Members who can be mailed so far.
+    #[serde(default)]
+    pub mailability: Option<Mailability>,
 }
 
 /// A member together with the newest mail, and what became of all mail.

@@ -75,7 +75,7 @@ impl From<StatedOrigin> for SuppressionOrigin {
 /// An address that must not be mailed. No two have the same address, reason and scope.
 #[derive(Debug, Clone, Serialize, ToSchema, sqlx::FromRow)]
 #[schema(example = json!({
-    "id": "018cc251-f409-7fff-8000-00000000000a",
+    "id": "018cc251-f409-7000-8fff-00000000000a",
     "address": "person-10@example.org",
     "reason": "hard_bounce",
     "scope": "all",
@@ -196,7 +196,7 @@ pub struct SuppressionFilter {
 #[into_params(parameter_in = Path)]
 pub struct SuppressionPath {
     /// The suppression's id.
-    #[param(example = "018cc251-f409-7fff-8000-00000000000a")]
+    #[param(example = "018cc251-f409-7000-8fff-00000000000a")]
     #[serde(deserialize_with = "strict::id")]
     pub id: Uuid,
 }

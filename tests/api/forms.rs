@@ -174,7 +174,7 @@ async fn a_list_without_rows_has_its_header_and_its_end() {
         ("ndjson", ""),
         (
             "csv",
-            "id,external_id,email,name,birth,joined,status,tags,attributes,created_at,updated_at,version\r\n",
+            "id,external_id,email,name,birth,joined,status,tags,attributes,mailability,created_at,updated_at,version\r\n",
         ),
         (
             "sse",

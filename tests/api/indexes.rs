@@ -17,7 +17,7 @@ const MUCH: i64 = ROWS / 50;
 
 /// A value of each filter that selects few rows, the oldest of them, which an order from the newest on
 /// meets last.
-const FILTERS: [(&str, &str); 22] = [
+const FILTERS: [(&str, &str); 25] = [
     ("members", "status=pending"),
     ("members", "email=m7@example.org"),
     ("members", "external_id=m-7"),
@@ -30,6 +30,9 @@ const FILTERS: [(&str, &str); 22] = [
     ("members", "q=g"),
     ("members", "q=xyz"),
     ("members", "q=%C5%BE"),
+    ("members", "mailability=no_address"),
+    ("members", "mailability=suppressed"),
+    ("members", "mailability=unsubscribed"),
     ("mail_records", "status=bounced"),
     ("mail_records", "recipient=m7@example.org"),
     ("mail_records", "category=marketing"),
@@ -44,7 +47,7 @@ const FILTERS: [(&str, &str); 22] = [
 ];
 
 /// Filters that most rows meet, alone and combined.
-const COMMON: [(&str, &str); 22] = [
+const COMMON: [(&str, &str); 24] = [
     ("members", "status=active"),
     ("members", "tag=common"),
     ("members", "q=ann"),
@@ -55,6 +58,8 @@ const COMMON: [(&str, &str); 22] = [
     ("members", "joined_to=2100-01-01"),
     ("members", "status=active&tag=common"),
     ("members", "status=active&joined_from=2000-01-02"),
+    ("members", "mailability=ok"),
+    ("members", "status=active&mailability=ok"),
     ("mail_records", "status=sent"),
     ("mail_records", "category=transactional"),
     ("mail_records", "subject=common"),
@@ -73,7 +78,7 @@ const COMMON: [(&str, &str); 22] = [
 ];
 
 /// Two filters, of which few rows meet one or both.
-const COMBINED: [(&str, &str); 17] = [
+const COMBINED: [(&str, &str); 19] = [
     ("members", "status=pending&tag=rare"),
     ("members", "status=active&tag=rare"),
     ("members", "status=active&q=jorg"),
@@ -81,6 +86,8 @@ const COMBINED: [(&str, &str); 17] = [
     ("members", "status=pending&tag=common"),
     ("members", "status=active&email=m7@example.org"),
     ("members", "joined_from=2005-01-01&joined_to=2005-01-21"),
+    ("members", "status=active&mailability=suppressed"),
+    ("members", "status=pending&mailability=ok"),
     ("mail_records", "status=bounced&category=marketing"),
     ("mail_records", "status=sent&category=marketing"),
     ("mail_records", "status=sent&subject=rare"),
@@ -99,17 +106,22 @@ const COMBINED: [(&str, &str); 17] = [
 /// Rows with ids in the order of their numbers, the first few with what the filters name.
 const FILL: [&str; 5] = [
     "INSERT INTO members
-         (id, external_id, email, email_folded, name, name_folded, search_text, joined, status, tags)
-     SELECT (lpad(to_hex(n), 8, '0') || '-0000-7000-8000-000000000000')::uuid, 'm-' || n,
-            'm' || n || '@example.org', 'm' || n || '@example.org', repeat('n', 100), 'n' || n % 50,
+         (id, external_id, email, email_folded, name, name_folded, search_text, joined, status, tags,
+          suppressed_until, unsubscribed_until, consent_withdrawn)
+     SELECT (lpad(to_hex(n), 8, '0') || '-0000-7000-8000-000000000000')::uuid, 'm-' || n, address, address, repeat('n', 100), 'n' || n % 50,
             CASE WHEN n < 20 THEN 'jorg' ELSE 'ann' END || n || chr(10) || 'm' || n || '@example.or',
             '2000-01-01'::date + n::int,
             CASE WHEN n < 20 THEN 'pending' ELSE 'active' END,
-            CASE WHEN n < 20 THEN '{rare}'::text[] ELSE '{common}' END
-     FROM generate_series(0, $1::bigint - 1) n",
+            CASE WHEN n < 20 THEN '{rare}'::text[] ELSE '{common}' END,
+            CASE WHEN n < 3 THEN 'infinity'::timestamptz END,
+            CASE WHEN n BETWEEN 10 AND 11 THEN 'infinity'::timestamptz END, n BETWEEN 12 AND 13
+     FROM (
+         SELECT n, CASE WHEN n NOT BETWEEN 16 AND 19 THEN 'm' || n || '@example.org' END AS address
+         FROM generate_series(0, $1::bigint - 1) n
+     ) s",
     "INSERT INTO mail_records
          (member_id, id, recipient, recipient_folded, subject, subject_folded, status, category, created_at)
-     SELECT m.id, m.id, m.email, m.email_folded, repeat('s', 100),
+     SELECT m.id, m.id, coalesce(m.email, 'x@example.org'), coalesce(m.email_folded, 'x@example.org'), repeat('s', 100),
             CASE WHEN external_id ~ '^m-1?.$' THEN 'rare words' ELSE 'common words' END,
             CASE WHEN external_id ~ '^m-1?.$' THEN 'bounced' ELSE 'sent' END,
             CASE WHEN external_id ~ '^m-1?.$' THEN 'marketing' ELSE 'transactional' END, joined
@@ -126,7 +138,7 @@ const FILL: [&str; 5] = [
             CASE WHEN external_id ~ '^m-1?.$' THEN 'complaint' ELSE 'hard_bounce' END,
             CASE WHEN external_id ~ '^m-1?.$' THEN 'marketing' ELSE 'all' END,
             CASE WHEN external_id ~ '^m-1?.$' THEN 'api' ELSE 'event' END, joined
-     FROM members m WHERE $1::bigint > 0",
+     FROM members m WHERE m.email IS NOT NULL AND $1::bigint > 0",
     // One mail record with many events.
     "INSERT INTO mail_events (member_id, mail_record_id, id, type, occurred_at, effect)
      SELECT r.member_id, r.id, (lpad(to_hex(n), 8, '0') || '-2222-7000-8000-000000000000')::uuid,

@@ -30,6 +30,7 @@ mod log_lines;
 mod mail_events;
 mod mail_record_keys;
 mod mail_records;
+mod mailability;
 mod media_types;
 mod members;
 mod migrations;

@@ -219,22 +219,22 @@ async fn every_example_works_as_it_stands() {
     for operation in operations() {
         let name = operation.name();
         for fill in [
-            "DELETE FROM members WHERE $1 <> $2",
+            "DELETE FROM members WHERE $1 <> $2 AND $3 <> $2",
             "INSERT INTO members (id, external_id, name, email, email_folded, joined)
              SELECT $1, 'person-1', 'Person 1', 'person-1@example.org', 'person-1@example.org', now()
-             WHERE $1 <> $2",
+             WHERE $1 <> $2 AND $3 <> $2",
             "INSERT INTO mail_records (member_id, id, recipient, recipient_folded, subject)
-             VALUES ($1, $2, 'a@example.org', 'a@example.org', 'Hi')",
-            "DELETE FROM suppressions WHERE $1 <> $2",
+             SELECT $1, $2, 'a@example.org', 'a@example.org', 'Hi' WHERE $3 <> $2",
+            "DELETE FROM suppressions WHERE $1 <> $2 AND $3 <> $2",
             "INSERT INTO suppressions (id, address_hash, reason, scope, origin)
-             SELECT '018cc251-f409-7fff-8000-00000000000a', address_hash('a@example.org'), 'manual', 'all', 'api'
-             WHERE $1 <> $2",
+             SELECT $3, address_hash('a@example.org'), 'manual', 'all', 'api' WHERE $1 <> $2",
             "INSERT INTO mail_events (member_id, mail_record_id, id, type, occurred_at, effect)
-             VALUES ($1, $2, $2, 'recorded', now(), 'applied')",
+             SELECT $1, $2, $2, 'recorded', now(), 'applied' WHERE $3 <> $2",
         ] {
             sqlx::query(fill)
                 .bind(seed::id(0, None))
                 .bind(seed::id(0, Some(0)))
+                .bind(seed::suppression_id(9))
                 .execute(&mut sql)
                 .await
                 .expect("a row");

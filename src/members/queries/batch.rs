@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{name_folded, query_member, search_text};
 use crate::{
     http::batch::{Outcome, in_turn},
-    members::model::{Member, MemberInput, MemberStatus},
+    members::model::{Mailability, Member, MemberInput, MemberStatus},
     problem::{Code, Problem},
     values::{Date, EmailAddress, JsonObject, Line, Tags, Timestamp},
 };
@@ -85,10 +85,11 @@ async fn insert(executor: impl PgExecutor<'_>, rows: &[Row<'_>]) -> sqlx::Result
     query_member!(
         "INSERT INTO members
             (id, external_id, email, email_folded, name, birth, joined, status, tags, attributes,
-             name_folded, search_text)
+             name_folded, search_text, email_hash, suppressed_until, unsubscribed_until)
          SELECT id, external_id, email, email_folded, name, birth,
                 coalesce(joined, (now() AT TIME ZONE 'UTC')::date), status, tags, attributes,
-                name_folded, search_text
+                name_folded, search_text, address_hash(email_folded),
+                blocked_until(email_folded, 'all'), blocked_until(email_folded, 'marketing')
          FROM jsonb_to_recordset($1) AS row (
              turn int, id uuid, external_id text, email text, email_folded text, name text,
              birth date, joined date, status text, tags text[], attributes jsonb,

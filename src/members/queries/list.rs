@@ -4,13 +4,14 @@ use sqlx::{Postgres, QueryBuilder};
 
 use crate::{
     http::list::{Listed, Purpose, Selection, order::SortKey},
-    members::model::{Member, MemberFilter},
+    members::model::{Mailability, Member, MemberFilter},
     values::SearchTerm,
 };
 
 impl Listed for Member {
     const COLUMNS: &'static str = "m.id, m.external_id, m.email, m.name, m.birth, m.joined, m.status, \
-                                   m.tags, m.attributes, m.created_at, m.updated_at, m.version";
+                                   m.tags, m.attributes, mailability(m) AS mailability, m.created_at, \
+                                   m.updated_at, m.version";
     const TABLE: &'static str = "members m";
     const ID: &'static str = "m.id";
     const SORT_KEYS: &'static [SortKey] = &[
@@ -30,6 +31,7 @@ impl Listed for Member {
         "status",
         "tags",
         "attributes",
+        "mailability",
         "created_at",
         "updated_at",
         "version",
@@ -65,6 +67,25 @@ impl Selection for MemberFilter {
                 .push(" AND m.tags @> ARRAY[")
                 .push_bind(tag.clone())
                 .push("]");
+        }
+        if let Some(mailability) = self.mailability {
+            query.push(" AND ").push(condition(mailability));
+        }
+    }
+}
+
+/// What the function `mailability` says, as a condition that the indexes can answer.
+fn condition(mailability: Mailability) -> &'static str {
+    match mailability {
+        Mailability::NoAddress => "m.email IS NULL",
+        Mailability::Suppressed => "m.email IS NOT NULL AND m.suppressed_until > now()",
+        Mailability::Unsubscribed => {
+            "m.email IS NOT NULL AND (m.suppressed_until > now()) IS NOT TRUE \
+             AND (m.unsubscribed_until > now() OR m.consent_withdrawn)"
+        }
+        Mailability::Ok => {
+            "m.email IS NOT NULL AND (m.suppressed_until > now()) IS NOT TRUE \
+             AND (m.unsubscribed_until > now()) IS NOT TRUE AND NOT m.consent_withdrawn"
         }
     }
 }

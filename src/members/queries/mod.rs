@@ -1,5 +1,8 @@
 //! All SQL on members. `Ok(None)` means that there is no such member.
 //!
+//! What gives a member an address looks at once for how long it is suppressed (`blocked_until`); what is
+//! suppressed later comes to her by `refresh_mailability`.
+//!
 //! - `batch`: many members in one statement
 //! - `list`: the list, put together from the filters that are given
 
@@ -11,7 +14,7 @@ use uuid::Uuid;
 
 pub(super) use batch::insert_all;
 
-use super::model::{ExternalId, Member, MemberInput, MemberStatus};
+use super::model::{ExternalId, Mailability, Member, MemberInput, MemberStatus};
 use crate::{
     http::conditional::Guard,
     problem::{Code, OnConstraint, Problem, QueryError},
@@ -33,7 +36,9 @@ macro_rules! query_member {
                 + r#" id, external_id as "external_id: Line<1, 255>", email as "email: EmailAddress",
                     name as "name: Line<1, 200>", birth as "birth: Date", joined as "joined: Date",
                     status as "status: MemberStatus", tags as "tags: Tags",
-                    attributes as "attributes: JsonObject", created_at as "created_at: Timestamp",
+                    attributes as "attributes: JsonObject",
+                    mailability(members) as "mailability!: Mailability",
+                    created_at as "created_at: Timestamp",
                     updated_at as "updated_at: Timestamp", version "#
                 + $after,
             $($argument),*
@@ -51,9 +56,9 @@ pub(super) async fn insert(
     let inserted = query_member!(
         "INSERT INTO members
             (id, external_id, email, email_folded, name, birth, joined, status, tags, attributes,
-             name_folded, search_text)
+             name_folded, search_text, email_hash, suppressed_until, unsubscribed_until)
          VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, (now() AT TIME ZONE 'UTC')::date), $8, $9, $10, $11,
-                 $12)
+                 $12, address_hash($4), blocked_until($4, 'all'), blocked_until($4, 'marketing'))
          RETURNING",
         "",
         id,
@@ -134,8 +139,14 @@ macro_rules! replace_member {
             "UPDATE members
              SET external_id = $2, email = $3, email_folded = $4, name = $5, birth = $6,
                  joined = coalesce($7, joined), status = $8, tags = $9,
-                 attributes = $10, name_folded = $11, search_text = $12, updated_at = greatest(updated_at, clock_timestamp()),
-                 version = version + 1
+                 attributes = $10, name_folded = $11, search_text = $12, email_hash = address_hash($4),
+                 suppressed_until = CASE
+                     WHEN email_hash IS NOT DISTINCT FROM address_hash($4) THEN suppressed_until
+                     ELSE blocked_until($4, 'all') END,
+                 unsubscribed_until = CASE
+                     WHEN email_hash IS NOT DISTINCT FROM address_hash($4) THEN unsubscribed_until
+                     ELSE blocked_until($4, 'marketing') END,
+                 updated_at = greatest(updated_at, clock_timestamp()), version = version + 1
              WHERE "
                 + $key
                 + " = $1
@@ -215,14 +226,16 @@ async fn upsert_once(
     let upserted = query_member!(
         "INSERT INTO members
             (id, external_id, email, email_folded, name, birth, joined, status, tags, attributes,
-             name_folded, search_text)
+             name_folded, search_text, email_hash, suppressed_until, unsubscribed_until)
          VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, (now() AT TIME ZONE 'UTC')::date), $8, $9, $10, $11,
-                 $12)
+                 $12, address_hash($4), blocked_until($4, 'all'), blocked_until($4, 'marketing'))
          ON CONFLICT (external_id) DO UPDATE
          SET email = excluded.email, email_folded = excluded.email_folded, name = excluded.name,
              birth = excluded.birth, joined = coalesce($7, members.joined), status = excluded.status,
              tags = excluded.tags, attributes = excluded.attributes,
              name_folded = excluded.name_folded, search_text = excluded.search_text,
+             email_hash = excluded.email_hash, suppressed_until = excluded.suppressed_until,
+             unsubscribed_until = excluded.unsubscribed_until,
              updated_at = greatest(members.updated_at, clock_timestamp()), version = members.version + 1
          WHERE ($13::bigint[] IS NULL OR members.version = ANY ($13)) AND members.version <> ALL ($14)
          RETURNING",
@@ -319,12 +332,16 @@ pub async fn insert_examples(
     let inserted = query!(
         "INSERT INTO members
              (id, external_id, email, email_folded, name, name_folded, search_text,
-              birth, joined, tags)
-         SELECT id, 'person-' || n, 'person-' || n || '@example.org', 'person-' || n || '@example.org',
-                'Person ' || n, 'person ' || n, 'person ' || n || chr(10) || 'person-' || n || '@example.org',
+              birth, joined, tags, email_hash, suppressed_until, unsubscribed_until)
+         SELECT id, 'person-' || n, address, address, 'Person ' || n, 'person ' || n,
+                'person ' || n || chr(10) || address,
                 '1970-01-01'::date + n - 1, '1970-01-01'::date + n - 1 + 10000,
-                CASE WHEN n % 100 = 1 THEN ARRAY['board'] ELSE '{}' END
-         FROM (SELECT id, n + 1 AS n FROM unnest($1::uuid[], $2::int[]) AS person (id, n)) AS persons
+                CASE WHEN n % 100 = 1 THEN ARRAY['board'] ELSE '{}' END,
+                address_hash(address), blocked_until(address, 'all'), blocked_until(address, 'marketing')
+         FROM (
+             SELECT id, n + 1 AS n, 'person-' || n + 1 || '@example.org' AS address
+             FROM unnest($1::uuid[], $2::int[]) AS person (id, n)
+         ) AS persons
          ON CONFLICT DO NOTHING",
         ids,
         numbers,

@@ -209,6 +209,31 @@ pub async fn delete_expired(pool: &PgPool, limit: i64) -> sqlx::Result<u64> {
     Ok(deleted.len() as u64)
 }
 
+/// Suppresses some addresses to try things on, each made from a number; says how many were new.
+pub async fn insert_examples(
+    connection: &mut PgConnection,
+    ids: &[Uuid],
+    numbers: &[i32],
+) -> sqlx::Result<u64> {
+    let mut transaction = connection.begin().await?;
+    let inserted = query_scalar!(
+        "INSERT INTO suppressions (id, address, address_hash, reason, scope, origin)
+         SELECT id, 'person-' || n + 1 || '@example.org', address_hash('person-' || n + 1 || '@example.org'),
+                (ARRAY['hard_bounce', 'unsubscribe', 'complaint'])[1 + n / 100 % 3],
+                (ARRAY['all', 'marketing', 'all'])[1 + n / 100 % 3], 'import'
+         FROM unnest($1::uuid[], $2::int[]) AS person (id, n)
+         ON CONFLICT DO NOTHING
+         RETURNING address_hash",
+        ids,
+        numbers,
+    )
+    .fetch_all(&mut *transaction)
+    .await?;
+    refresh(&mut transaction, &inserted).await?;
+    transaction.commit().await?;
+    Ok(inserted.len() as u64)
+}
+
 /// Brings the members who have these addresses in step with what is suppressed now.
 async fn refresh(connection: &mut PgConnection, hashes: &[Vec<u8>]) -> sqlx::Result<()> {
     query!(
