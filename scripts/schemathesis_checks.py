@@ -38,6 +38,8 @@ NO_SCHEMA_TELLS = {
     ("#/provider_message_id", "provider_message_id_taken"),
     # A member without an address needs a recipient given.
     ("#/recipient", "required"),
+    # What has not occurred yet cannot be written down.
+    ("#/occurred_at", "in_the_future"),
     # The external id in the path is the one that counts.
     ("#/external_id", "mismatch"),
 }

@@ -1,6 +1,6 @@
 //! `member-mail seed`: a register to try things on, 18,993 persons, born one day after the other
-//! from 1970-01-01 on, who joined 10,000 days later, their mail, and some addresses that must not be
-//! mailed.
+//! from 1970-01-01 on, who joined 10,000 days later, their mail, what
+//! some of them said about marketing mail, and some addresses that must not be mailed.
 
 use std::{
     io::{self, Write},
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{Error, log_to_stderr};
 use crate::{
     config::Config,
-    mail_records, members,
+    consents, mail_records, members,
     postgres::database::{self, Database},
     suppressions,
 };
@@ -84,6 +84,7 @@ pub async fn insert_all(
         members += insert_members(connection, batch).await?;
         bar.inc(batch.len() as u64);
     }
+    insert_consents(connection).await?;
     let mut records = 0;
     let mails: Vec<(u32, u32)> = (0..PERSONS)
         .flat_map(|person| (0..mail).map(move |number| (person, number)))
@@ -93,7 +94,7 @@ pub async fn insert_all(
         bar.inc(batch.len() as u64);
     }
     // The plans of the first requests are made from what is there now.
-    sqlx::raw_sql("ANALYZE members, mail_records, suppressions")
+    sqlx::raw_sql("ANALYZE members, mail_records, consents, suppressions")
         .execute(connection)
         .await?;
     Ok((members, records))
@@ -117,6 +118,12 @@ pub fn suppression_id(person: u32) -> Uuid {
     fixed_id(EPOCH + u64::from(person), 0xfff, person)
 }
 
+/// The same for what she said about marketing mail.
+#[must_use]
+pub fn consent_id(person: u32) -> Uuid {
+    fixed_id(EPOCH + u64::from(person), 0xffe, person)
+}
+
 fn fixed_id(milliseconds: u64, kind: u32, person: u32) -> Uuid {
     let number = u64::from(person) + 1;
     let mut random = [0; 10];
@@ -137,6 +144,13 @@ async fn insert_suppressions(connection: &mut PgConnection) -> sqlx::Result<u64>
     let ids: Vec<_> = persons().map(suppression_id).collect();
     let numbers: Vec<_> = persons().map(u32::cast_signed).collect();
     suppressions::queries::insert_examples(connection, &ids, &numbers).await
+}
+
+async fn insert_consents(connection: &mut PgConnection) -> sqlx::Result<u64> {
+    let persons = || (0..PERSONS).step_by(10);
+    let members: Vec<_> = persons().map(|person| id(person, None)).collect();
+    let ids: Vec<_> = persons().map(consent_id).collect();
+    consents::queries::insert_examples(connection, &members, &ids).await
 }
 
 async fn insert_mail_records(

@@ -96,6 +96,12 @@ catalogue! {
         "There is no such mail record",
         "This member has no mail record with that id.",
     );
+    ConsentNotFound = (
+        NOT_FOUND,
+        "consent_not_found",
+        "There is no such consent",
+        "This member has no consent with that id.",
+    );
     SuppressionNotFound = (
         NOT_FOUND,
         "suppression_not_found",

@@ -9,7 +9,7 @@ const NDJSON: &str = "application/x-ndjson";
 const CSV: &str = "text/csv";
 const EVENTS: &str = "text/event-stream";
 
-/// Members, mail records and suppressions with values that are hard to write down.
+/// Rows of each list with values that are hard to write down.
 async fn fill(app: &App) -> Subject {
     let ann = Subject::create(app).await;
     for (number, name) in [
@@ -40,6 +40,10 @@ async fn fill(app: &App) -> Subject {
         let mail = json!({"subject": name, "tags": tags, "recipient": "a@example.org"});
         let records = format!("{}/mail-records", ann.member);
         app.post(&records, mail).await.expect(201);
+        let consent = json!({"state": "granted", "topic": name, "evidence": {"a": tags}});
+        app.post(&format!("{}/consents", ann.member), consent)
+            .await
+            .expect(201);
         let suppression = json!({"address": format!("=1+{number}@example.org")});
         app.post("/api/v1/suppressions", suppression)
             .await

@@ -47,7 +47,13 @@ async fn count(app: &App, table: &str) -> i64 {
 
 async fn rows(app: &App) -> i64 {
     let mut rows = 0;
-    for table in ["members", "mail_records", "mail_events", "suppressions"] {
+    for table in [
+        "members",
+        "mail_records",
+        "mail_events",
+        "consents",
+        "suppressions",
+    ] {
         rows += count(app, table).await;
     }
     rows

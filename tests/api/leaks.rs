@@ -26,9 +26,10 @@ const OF_ANN: [&str; 9] = [
 ];
 
 /// What only someone who knows the database would write.
-const OF_THE_DATABASE: [&str; 22] = [
+const OF_THE_DATABASE: [&str; 23] = [
     "members_",
     "mail_records_",
+    "consents_",
     "suppressions_",
     "address_hash",
     "_folded",
@@ -269,6 +270,8 @@ async fn whatever_kind_of_refusal_ends_a_write_nothing_of_it_is_told() {
              CREATE OR REPLACE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON members
                  FOR EACH ROW EXECUTE FUNCTION refuse();
              CREATE OR REPLACE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON mail_records
+                 FOR EACH ROW EXECUTE FUNCTION refuse();
+             CREATE OR REPLACE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON consents
                  FOR EACH ROW EXECUTE FUNCTION refuse();
              CREATE OR REPLACE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON suppressions
                  FOR EACH ROW EXECUTE FUNCTION refuse()"

@@ -12,6 +12,7 @@ mod catalogue;
 mod collisions;
 mod compression;
 mod connections;
+mod consents;
 mod consequences;
 mod cors;
 mod cursors;

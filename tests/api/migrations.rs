@@ -69,6 +69,7 @@ async fn statements_that_are_prepared_outlive_a_new_column() {
         "/api/v1/mail-records".to_owned(),
         format!("{ann}/mail-records"),
         format!("{ann}/with-mail-records"),
+        format!("{ann}/consents"),
         "/api/v1/suppressions".to_owned(),
         ann,
     ];
@@ -76,7 +77,7 @@ async fn statements_that_are_prepared_outlive_a_new_column() {
         app.get(path).await.expect(200);
     }
     let mut sql = app.sql().await;
-    for table in ["members", "mail_records", "suppressions"] {
+    for table in ["members", "mail_records", "consents", "suppressions"] {
         let add = format!("ALTER TABLE {table} ADD COLUMN later int");
         sqlx::raw_sql(AssertSqlSafe(add))
             .execute(&mut sql)

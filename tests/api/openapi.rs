@@ -178,6 +178,7 @@ fn what_is_created_is_linked_with_what_can_be_done_to_it() {
         ("create_member", "update_member"),
         ("create_member", "list_mail_records_of_member"),
         ("create_mail_record", "delete_mail_record"),
+        ("create_consent", "read_consent"),
         ("create_suppression", "delete_suppression"),
     ] {
         let create = by_id(create).expect(create);
@@ -219,22 +220,25 @@ async fn every_example_works_as_it_stands() {
     for operation in operations() {
         let name = operation.name();
         for fill in [
-            "DELETE FROM members WHERE $1 <> $2 AND $3 <> $2",
+            "DELETE FROM members WHERE $1 <> $2 AND $3 <> $4",
             "INSERT INTO members (id, external_id, name, email, email_folded, joined)
              SELECT $1, 'person-1', 'Person 1', 'person-1@example.org', 'person-1@example.org', now()
-             WHERE $1 <> $2 AND $3 <> $2",
+             WHERE $1 <> $2 AND $3 <> $4",
             "INSERT INTO mail_records (member_id, id, recipient, recipient_folded, subject)
-             SELECT $1, $2, 'a@example.org', 'a@example.org', 'Hi' WHERE $3 <> $2",
-            "DELETE FROM suppressions WHERE $1 <> $2 AND $3 <> $2",
+             SELECT $1, $2, 'a@example.org', 'a@example.org', 'Hi' WHERE $3 <> $4",
+            "DELETE FROM suppressions WHERE $1 <> $2 AND $3 <> $4",
             "INSERT INTO suppressions (id, address_hash, reason, scope, origin)
-             SELECT $3, address_hash('a@example.org'), 'manual', 'all', 'api' WHERE $1 <> $2",
+             SELECT $3, address_hash('a@example.org'), 'manual', 'all', 'api'
+             WHERE $1 <> $2 AND $3 <> $4",
+            "INSERT INTO consents (member_id, id, state) SELECT $1, $4, 'granted' WHERE $3 <> $2",
             "INSERT INTO mail_events (member_id, mail_record_id, id, type, occurred_at, effect)
-             SELECT $1, $2, $2, 'recorded', now(), 'applied' WHERE $3 <> $2",
+             SELECT $1, $2, $2, 'recorded', now(), 'applied' WHERE $3 <> $4",
         ] {
             sqlx::query(fill)
                 .bind(seed::id(0, None))
                 .bind(seed::id(0, Some(0)))
                 .bind(seed::suppression_id(9))
+                .bind(seed::consent_id(0))
                 .execute(&mut sql)
                 .await
                 .expect("a row");

@@ -72,19 +72,26 @@ async fn fill(app: &App, ann: &Subject, seed: u64, count: i32) {
     .execute(&app.pool)
     .await
     .expect("members");
-    sqlx::query(
+    for of_the_member in [
         "INSERT INTO mail_records (member_id, id, recipient, recipient_folded, subject, status, status_at, created_at)
          SELECT $2, gen_random_uuid(), 'a@example.org', 'a@example.org', '',
                 CASE WHEN n % 3 = 0 THEN 'sent' ELSE 'recorded' END,
                 '2026-01-01 00:00:00Z'::timestamptz + n % 4 * interval '1 microsecond',
                 CASE WHEN n % 2 = 0 THEN now() ELSE '2026-01-01 00:00:00Z'::timestamptz + n % 6 * interval '1 microsecond' END
          FROM generate_series(1, $1::int) n",
-    )
-    .bind(count)
-    .bind(ann.member_id.parse::<Uuid>().expect("an id"))
-    .execute(&app.pool)
-    .await
-    .expect("mail records");
+        "INSERT INTO consents (member_id, id, state, occurred_at, created_at)
+         SELECT $2, gen_random_uuid(), CASE WHEN n % 3 = 0 THEN 'pending' ELSE 'granted' END,
+                '2026-01-01 00:00:00Z'::timestamptz + n % 4 * interval '1 microsecond',
+                CASE WHEN n % 2 = 0 THEN now() ELSE '2026-01-01 00:00:00Z'::timestamptz + n % 6 * interval '1 microsecond' END
+         FROM generate_series(1, $1::int) n",
+    ] {
+        sqlx::query(of_the_member)
+            .bind(count)
+            .bind(ann.member_id.parse::<Uuid>().expect("an id"))
+            .execute(&app.pool)
+            .await
+            .expect("rows of the member");
+    }
     sqlx::query(
         "INSERT INTO suppressions (id, address_hash, reason, scope, origin, created_at)
          SELECT gen_random_uuid(), address_hash(gen_random_uuid()::text),
@@ -116,6 +123,7 @@ fn queries(list: &List) -> Vec<(String, String)> {
         "members" => "status=pending&",
         "mail_records" => "status=sent&",
         "mail_events" => "type=opened&",
+        "consents" => "state=pending&",
         _ => "reason=complaint&",
     };
     let orders = list.orders();
@@ -333,7 +341,8 @@ async fn rows_that_stay_are_met_once_while_others_come_and_go() {
             sqlx::raw_sql(
                 "DELETE FROM mail_events WHERE type IN ('opened', 'clicked');
                  DELETE FROM mail_records WHERE subject <> 'Hello';
-                 DELETE FROM members WHERE name <> 'ann'; DELETE FROM suppressions",
+                 DELETE FROM members WHERE name <> 'ann'; DELETE FROM consents;
+                 DELETE FROM suppressions",
             )
             .execute(&app.pool)
             .await

@@ -59,6 +59,7 @@ async fn happen(code: Code) -> Refusal {
         Code::RouteNotFound => request::route_not_found().await,
         Code::MemberNotFound => register::member_not_found().await,
         Code::MailRecordNotFound => register::mail_record_not_found().await,
+        Code::ConsentNotFound => register::consent_not_found().await,
         Code::SuppressionNotFound => register::suppression_not_found().await,
         Code::MailEventNotFound => register::mail_event_not_found().await,
         Code::MethodNotAllowed => request::method_not_allowed().await,

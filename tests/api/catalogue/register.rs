@@ -20,6 +20,14 @@ pub(super) async fn mail_record_not_found() -> Refusal {
     of_answer(operation, app.get(&record).await)
 }
 
+pub(super) async fn consent_not_found() -> Refusal {
+    let app = App::start().await;
+    let ann = app.member("ann").await;
+    let operation = "GET /api/v1/members/{member_id}/consents/{id}";
+    let path = format!("{ann}/consents/018cc251-f400-7000-8000-000000000001");
+    of_answer(operation, app.get(&path).await)
+}
+
 pub(super) async fn suppression_not_found() -> Refusal {
     let app = App::start().await;
     let suppression = Subject::create(&app).await.suppression;

@@ -177,9 +177,12 @@ impl App {
         self.request(Method::DELETE, path).send().await
     }
 
-    /// Deletes what was created, where it can be: events cannot.
+    /// Deletes what was created, where it can be: what is only ever added to cannot.
     pub(crate) async fn remove(&self, path: &str) {
-        if !path.contains("/events/") {
+        if !["/events/", "/consents/"]
+            .iter()
+            .any(|kept| path.contains(kept))
+        {
             self.delete(path).await.expect(204);
         }
     }

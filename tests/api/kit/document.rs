@@ -173,7 +173,8 @@ fn refers_to(schema: &Value) -> Option<&'static Value> {
     DOCUMENT.pointer(reference.trim_start_matches('#'))
 }
 
-/// A member with a mail record, and a suppression of an address of nobody, for operations to work on.
+/// A member with a mail record and a consent, and a suppression of an address of nobody, for operations
+/// to work on.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Subject {
     pub(crate) member: String,
@@ -182,6 +183,7 @@ pub(crate) struct Subject {
     pub(crate) email: String,
     pub(crate) mail_record: String,
     pub(crate) mail_record_id: String,
+    pub(crate) consent_id: String,
     pub(crate) suppression: String,
     pub(crate) suppression_id: String,
 }
@@ -200,6 +202,7 @@ impl Subject {
             "by-email" => &self.email,
             // An event that a mail record is created with has its id.
             "mail-records" | "events" => &self.mail_record_id,
+            "consents" => &self.consent_id,
             "suppressions" => &self.suppression_id,
             _ => parameter.example(),
         }
@@ -210,12 +213,15 @@ impl Subject {
         let body = json!({"name": "ann", "external_id": external_id, "email": email});
         let member = app.post("/api/v1/members", body).await.created();
         let mail_record = app.mail_record(&member, "Hello").await;
+        let consent = json!({"state": "granted"});
+        let consent = app.post(&format!("{member}/consents"), consent).await;
         let address = format!("{}@example.org", Uuid::now_v7());
         let body = json!({"address": address});
         let suppression = app.post("/api/v1/suppressions", body).await.created();
         Self {
             member_id: last_step(&member),
             mail_record_id: last_step(&mail_record),
+            consent_id: last_step(&consent.created()),
             suppression_id: last_step(&suppression),
             member,
             external_id,

@@ -23,12 +23,13 @@ pub(crate) fn lists() -> Vec<List> {
             Some("members") => "members",
             Some("mail-records") => "mail_records",
             Some("events") => "mail_events",
+            Some("consents") => "consents",
             Some("suppressions") => "suppressions",
             _ => panic!("{} has no table", operation.name()),
         };
         lists.push(List { operation, table });
     }
-    assert_eq!(lists.len(), 5);
+    assert_eq!(lists.len(), 6);
     lists
 }
 
@@ -43,6 +44,7 @@ impl List {
             "members" => "status=active",
             "mail_records" => "status=recorded",
             "mail_events" => "type=opened",
+            "consents" => "state=granted",
             _ => "reason=manual",
         }
     }
@@ -55,8 +57,8 @@ impl List {
     }
 }
 
-/// Adds as many rows to each list: members called `n`, of whom every other one has left, mail of the
-/// subject, events of her mail record, and suppressions of addresses of nobody.
+/// Adds as many rows to each list: members called `n`, of whom every other one has left, mail and
+/// consents of the subject, events of her mail record, and suppressions of addresses of nobody.
 pub(crate) async fn fill(app: &App, subject: &Subject, count: i32) {
     let member_id: uuid::Uuid = subject.member_id.parse().expect("an id");
     sqlx::query(
@@ -78,6 +80,15 @@ pub(crate) async fn fill(app: &App, subject: &Subject, count: i32) {
     .execute(&app.pool)
     .await
     .expect("mail records");
+    sqlx::query(
+        "INSERT INTO consents (member_id, id, state)
+         SELECT $2, gen_random_uuid(), 'granted' FROM generate_series(1, $1)",
+    )
+    .bind(count)
+    .bind(member_id)
+    .execute(&app.pool)
+    .await
+    .expect("consents");
     sqlx::query(
         "INSERT INTO suppressions (id, address_hash, reason, scope, origin)
          SELECT gen_random_uuid(), address_hash(gen_random_uuid()::text), 'manual', 'all', 'api'
