@@ -121,7 +121,7 @@ pub(super) async fn update(
 
 /// Delete the member with an external id, and all mail records
 ///
-/// It cannot be undone.
+/// As by `DELETE` under the member's id. It cannot be undone.
 #[utoipa::path(
     delete, path = "/api/v1/members/by-external-id/{external_id}",
     operation_id = "delete_member_by_external_id", tag = "members",

@@ -162,7 +162,9 @@ pub(super) async fn update(
 
 /// Delete a member with all mail records
 ///
-/// It cannot be undone. To end a membership and keep the record of it, set `status` to `ended`.
+/// It cannot be undone. To end a membership and keep the record of it, set `status` to `ended`. Nothing that
+/// tells of the member is left, with one exception: an address that must not be mailed, or whose owner wants
+/// no marketing mail, stays so, by a keyed hash of it alone.
 #[utoipa::path(
     delete, path = "/api/v1/members/{member_id}", operation_id = "delete_member", tag = "members",
     params(MemberPath, Preconditions),

@@ -168,6 +168,12 @@ catalogue! {
         "A request with this idempotency key is running",
         "Send the request again after Retry-After; it is answered as the running one was.",
     );
+    AnswerErased = (
+        GONE,
+        "answer_erased",
+        "The answer to this request was erased",
+        "The request was done, and is not done again; its answer told of a member who is deleted since.",
+    );
     PreconditionFailed = (
         PRECONDITION_FAILED,
         "precondition_failed",

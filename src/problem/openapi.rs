@@ -230,6 +230,7 @@ fn codes_of_parts(operation: &Operation, writes: bool) -> Vec<Code> {
             Code::InvalidHeader,
             Code::IdempotencyKeyInUse,
             Code::IdempotencyKeyReused,
+            Code::AnswerErased,
         ]);
     }
     if takes(operation, "If-Match", &ParameterIn::Header) {

@@ -17,6 +17,7 @@ mod consequences;
 mod cors;
 mod cursors;
 mod dates;
+mod deletion;
 mod export;
 mod forms;
 mod health;

@@ -24,7 +24,7 @@ use sqlx::{PgConnection, PgPool};
 
 pub use key::IdempotencyKey;
 use store::Kept;
-pub use store::delete_expired;
+pub use store::{delete_expired, erase};
 
 use super::{
     extract::canonical_path,
@@ -71,7 +71,8 @@ impl Once {
     ///
     /// # Errors
     /// What `write` fails with; [`Code::IdempotencyKeyInUse`] while it runs for another request,
-    /// [`Code::IdempotencyKeyReused`] if it was run for a request that asked for something else.
+    /// [`Code::IdempotencyKeyReused`] if it was run for a request that asked for something else,
+    /// [`Code::AnswerErased`] if its answer told of what was deleted since.
     pub async fn run<A: IntoResponse>(
         self,
         write: impl AsyncFnOnce(&mut PgConnection) -> Result<A, Problem>,
@@ -108,6 +109,9 @@ impl Keyed {
             return Err(Code::IdempotencyKeyInUse.into());
         }
         if let Some(kept) = store::find(&mut *connection, &self.scope).await? {
+            if kept.is_erased() {
+                return Err(Code::AnswerErased.into());
+            }
             if kept.fingerprint != self.fingerprint {
                 return Err(Code::IdempotencyKeyReused.into());
             }

@@ -1,13 +1,15 @@
 //! The answers that are kept, in their table.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use axum::{
     body::Bytes,
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
 };
+use serde_json::Value;
 use sqlx::{PgExecutor, query, query_as, query_scalar, types::Json};
+use uuid::{Uuid, fmt::Hyphenated};
 
 use super::Digest;
 use crate::problem::{Code, Problem};
@@ -17,7 +19,8 @@ pub(super) struct Kept {
     pub(super) fingerprint: Vec<u8>,
     status: i16,
     header: Json<Vec<(String, String)>>,
-    body: Vec<u8>,
+    /// None once it was erased.
+    body: Option<Vec<u8>>,
 }
 
 impl Kept {
@@ -35,8 +38,30 @@ impl Kept {
             fingerprint: fingerprint.to_vec(),
             status: status.as_u16().cast_signed(),
             header: Json(header.collect()),
-            body: body.to_vec(),
+            body: Some(body.to_vec()),
         }
+    }
+
+    /// Whether it told of what was deleted since, and so is not to be repeated.
+    pub(super) fn is_erased(&self) -> bool {
+        self.body.is_none()
+    }
+
+    /// What it tells of: the ids that stand in it, whatever they are of.
+    fn ids(&self) -> Vec<Uuid> {
+        let body = serde_json::from_slice(self.body.as_deref().unwrap_or_default());
+        let mut ids = BTreeSet::new();
+        collect_ids(&body.unwrap_or_default(), &mut ids);
+        ids.into_iter().collect()
+    }
+}
+
+fn collect_ids(value: &Value, ids: &mut BTreeSet<Uuid>) {
+    match value {
+        Value::String(text) => ids.extend(text.parse::<Hyphenated>().map(Hyphenated::into_uuid)),
+        Value::Array(values) => values.iter().for_each(|value| collect_ids(value, ids)),
+        Value::Object(fields) => fields.values().for_each(|value| collect_ids(value, ids)),
+        _ => {}
     }
 }
 
@@ -45,7 +70,7 @@ impl IntoResponse for Kept {
         let Ok(status) = StatusCode::from_u16(self.status.cast_unsigned()) else {
             return Problem::from(Code::InternalError).into_response();
         };
-        let mut response = (status, self.body).into_response();
+        let mut response = (status, self.body.unwrap_or_default()).into_response();
         let headers = response.headers_mut();
         headers.clear();
         for (name, value) in self.header.0 {
@@ -79,8 +104,7 @@ pub(super) async fn find(
 ) -> sqlx::Result<Option<Kept>> {
     query_as!(
         Kept,
-        r#"SELECT fingerprint, status, header AS "header: Json<Vec<(String, String)>>",
-                  body AS "body!"
+        r#"SELECT fingerprint, status, header AS "header: Json<Vec<(String, String)>>", body
            FROM idempotency_keys
            WHERE scope = $1 AND expires_at > now()"#,
         scope,
@@ -99,23 +123,38 @@ pub(super) async fn insert(
 ) -> sqlx::Result<bool> {
     let inserted = query!(
         "INSERT INTO idempotency_keys AS k
-            (scope, caller, fingerprint, status, header, body, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7))
+            (scope, caller, fingerprint, status, header, body, expires_at, ids)
+         VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7), $8)
          ON CONFLICT (scope) DO UPDATE
          SET caller = excluded.caller, fingerprint = excluded.fingerprint, status = excluded.status,
-             header = excluded.header, body = excluded.body, expires_at = excluded.expires_at
+             header = excluded.header, body = excluded.body, expires_at = excluded.expires_at,
+             ids = excluded.ids
          WHERE k.expires_at <= now()",
         scope,
         caller,
         &answer.fingerprint,
         answer.status,
         &answer.header as _,
-        &answer.body,
+        answer.body.as_deref(),
         retention.as_secs_f64(),
+        &answer.ids(),
     )
     .execute(executor)
     .await?;
     Ok(inserted.rows_affected() > 0)
+}
+
+/// Erases the answers in which one of these ids stands, and what was asked for them. Their keys stay: what
+/// was done is not done again.
+pub async fn erase(executor: impl PgExecutor<'_>, ids: &[Uuid]) -> sqlx::Result<()> {
+    query!(
+        "UPDATE idempotency_keys SET fingerprint = '', header = '[]', body = NULL, ids = '{}'
+         WHERE ids && $1",
+        ids,
+    )
+    .execute(executor)
+    .await?;
+    Ok(())
 }
 
 /// Removes some of the answers that have expired, and says how many.

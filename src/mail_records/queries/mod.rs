@@ -223,6 +223,33 @@ pub(super) async fn delete(
     Ok(deleted)
 }
 
+/// The mail that a deleted member had.
+#[derive(Debug)]
+pub struct DeletedMail {
+    pub ids: Vec<Uuid>,
+    /// The addresses that it went to, folded, each once.
+    pub recipients: Vec<String>,
+}
+
+/// Deletes all mail of a member, with its events.
+pub async fn delete_of_member(
+    executor: impl PgExecutor<'_>,
+    member_id: Uuid,
+) -> sqlx::Result<DeletedMail> {
+    sqlx::query_as!(
+        DeletedMail,
+        r#"WITH deleted AS (
+               DELETE FROM mail_records WHERE member_id = $1 RETURNING id, recipient_folded
+           )
+           SELECT coalesce(array_agg(id), '{}') AS "ids!",
+                  coalesce(array_agg(DISTINCT recipient_folded), '{}') AS "recipients!"
+           FROM deleted"#,
+        member_id,
+    )
+    .fetch_one(executor)
+    .await
+}
+
 /// Adds mail to try things on, each made from a number; says how many were new. What is there
 /// already stays.
 pub async fn insert_examples(

@@ -4,15 +4,18 @@
 //! suppressed later comes to her by `refresh_mailability`.
 //!
 //! - `batch`: many members in one statement
+//! - `delete`: a member, and all that tells of her
 //! - `list`: the list, put together from the filters that are given
 
 mod batch;
+mod delete;
 mod list;
 
 use sqlx::{PgExecutor, PgPool, query};
 use uuid::Uuid;
 
 pub(super) use batch::insert_all;
+pub(super) use delete::{delete, delete_by_external_id};
 
 use super::model::{ExternalId, Mailability, Member, MemberInput, MemberStatus};
 use crate::{
@@ -284,42 +287,6 @@ fn name_conflicts<T>(result: sqlx::Result<T>) -> Result<T, QueryError> {
     result
         .on_constraint("members_email_key", || Code::EmailTaken.into())
         .on_constraint("members_external_id_key", || Code::ExternalIdTaken.into())
-}
-
-/// Deletes a member in one of the versions that `guard` lets through.
-pub(super) async fn delete(
-    executor: impl PgExecutor<'_>,
-    id: Uuid,
-    guard: &Guard,
-) -> sqlx::Result<bool> {
-    let deleted = query!(
-        "DELETE FROM members
-         WHERE id = $1 AND ($2::bigint[] IS NULL OR version = ANY ($2)) AND version <> ALL ($3)",
-        id,
-        guard.only.as_deref(),
-        &guard.except,
-    )
-    .execute(executor)
-    .await?;
-    Ok(deleted.rows_affected() > 0)
-}
-
-pub(super) async fn delete_by_external_id(
-    executor: impl PgExecutor<'_>,
-    external_id: &ExternalId,
-    guard: &Guard,
-) -> sqlx::Result<bool> {
-    let deleted = query!(
-        "DELETE FROM members
-         WHERE external_id = $1 AND ($2::bigint[] IS NULL OR version = ANY ($2))
-             AND version <> ALL ($3)",
-        external_id.as_str(),
-        guard.only.as_deref(),
-        &guard.except,
-    )
-    .execute(executor)
-    .await?;
-    Ok(deleted.rows_affected() > 0)
 }
 
 /// Adds persons to try things on, each made from a number; says how many were new. What is there

@@ -186,6 +186,30 @@ pub(super) async fn delete(
     Ok(deleted.is_some())
 }
 
+/// Erases whose addresses these were, and which mail records it came from; answers the ids of the
+/// suppressions that told it. What is suppressed stays so. An address that a member has today is hers.
+pub async fn erase(
+    executor: impl PgExecutor<'_>,
+    folded: &[String],
+    mail_records: &[Uuid],
+) -> sqlx::Result<Vec<Uuid>> {
+    query_scalar!(
+        "UPDATE suppressions s
+         SET address = CASE
+                 WHEN EXISTS (SELECT FROM members m WHERE m.email_hash = s.address_hash) THEN s.address END,
+             source_mail_record_id = CASE
+                 WHEN s.source_mail_record_id = ANY ($2) THEN NULL ELSE s.source_mail_record_id END,
+             updated_at = greatest(s.updated_at, clock_timestamp()), version = s.version + 1
+         WHERE s.address_hash = ANY (ARRAY(SELECT address_hash(folded) FROM unnest($1::text[]) AS a (folded)))
+             OR s.source_mail_record_id = ANY ($2)
+         RETURNING s.id",
+        folded,
+        mail_records,
+    )
+    .fetch_all(executor)
+    .await
+}
+
 /// Removes some of the suppressions that have ended, and says how many.
 ///
 /// What another instance is removing, or a request renews, is left to it.

@@ -71,6 +71,7 @@ async fn happen(code: Code) -> Refusal {
         Code::ConfirmationRequired => register::confirmation_required().await,
         Code::InvalidTransition => register::invalid_transition().await,
         Code::IdempotencyKeyInUse => register::idempotency_key_in_use().await,
+        Code::AnswerErased => register::answer_erased().await,
         Code::PreconditionFailed => register::precondition_failed().await,
         Code::ContentTooLarge => request::content_too_large().await,
         Code::UriTooLong => request::uri_too_long().await,

@@ -113,6 +113,17 @@ pub(super) async fn idempotency_key_reused() -> Refusal {
     of_answer(CREATE, named("Bob").await)
 }
 
+pub(super) async fn answer_erased() -> Refusal {
+    let app = App::start().await;
+    let send = || {
+        let request = create(&app).header("idempotency-key", "one");
+        request.json(&json!({"name": "Ann"})).send()
+    };
+    let ann = send().await.created();
+    app.delete(&ann).await.expect(204);
+    of_answer(CREATE, send().await)
+}
+
 pub(super) async fn precondition_failed() -> Refusal {
     let app = App::start().await;
     let ann = app.member("ann").await;

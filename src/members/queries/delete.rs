@@ -1,0 +1,105 @@
+//! The deletion of a member, and of all that tells of her.
+//!
+//! What stays is that her address must not be mailed, by its hash alone: whoever adds it again finds it
+//! as it was.
+
+use sqlx::{PgConnection, PgPool, query, query_as};
+use uuid::Uuid;
+
+use crate::{
+    http::{conditional::Guard, idempotency},
+    mail_records,
+    members::model::ExternalId,
+    suppressions::{
+        self,
+        model::{NewSuppression, SuppressionOrigin, SuppressionReason, SuppressionScope},
+    },
+    values::EmailAddress,
+};
+
+/// A member who is to be deleted.
+struct Leaving {
+    id: Uuid,
+    email: Option<EmailAddress>,
+    consent_withdrawn: bool,
+}
+
+/// A checked query for the member whom `$key` names by `$1`, in one of the versions that the guard lets
+/// through. Nobody adds anything to her any more until the transaction ends.
+macro_rules! query_leaving {
+    ($key:tt, $named:expr, $guard:expr) => {
+        query_as!(
+            Leaving,
+            r#"SELECT id, email as "email: EmailAddress", consent_withdrawn
+               FROM members
+               WHERE "#
+                + $key
+                + " = $1 AND ($2::bigint[] IS NULL OR version = ANY ($2)) AND version <> ALL ($3)
+                 FOR UPDATE",
+            $named,
+            $guard.only.as_deref(),
+            &$guard.except,
+        )
+    };
+}
+
+/// Deletes a member in one of the versions that `guard` lets through.
+pub(in crate::members) async fn delete(
+    pool: &PgPool,
+    id: Uuid,
+    guard: &Guard,
+) -> sqlx::Result<bool> {
+    let mut transaction = pool.begin().await?;
+    let leaving = query_leaving!("id", id, guard)
+        .fetch_optional(&mut *transaction)
+        .await?;
+    if let Some(member) = &leaving {
+        erase(&mut transaction, member).await?;
+    }
+    transaction.commit().await?;
+    Ok(leaving.is_some())
+}
+
+pub(in crate::members) async fn delete_by_external_id(
+    pool: &PgPool,
+    external_id: &ExternalId,
+    guard: &Guard,
+) -> sqlx::Result<bool> {
+    let mut transaction = pool.begin().await?;
+    let leaving = query_leaving!("external_id", external_id.as_str(), guard)
+        .fetch_optional(&mut *transaction)
+        .await?;
+    if let Some(member) = &leaving {
+        erase(&mut transaction, member).await?;
+    }
+    transaction.commit().await?;
+    Ok(leaving.is_some())
+}
+
+async fn erase(connection: &mut PgConnection, member: &Leaving) -> sqlx::Result<()> {
+    if let Some(address) = &member.email
+        && member.consent_withdrawn
+    {
+        let unsubscribed = NewSuppression {
+            address: address.clone(),
+            reason: SuppressionReason::Unsubscribe,
+            scope: SuppressionScope::Marketing,
+            origin: SuppressionOrigin::Api,
+            source_mail_record_id: None,
+            expires_at: None,
+        };
+        suppressions::queries::add(&mut *connection, &unsubscribed).await?;
+    }
+    // By itself and not by the foreign key: it waits for those who report what became of her mail, so that
+    // what they suppress is there to be erased.
+    let mail = mail_records::queries::delete_of_member(&mut *connection, member.id).await?;
+    query!("DELETE FROM members WHERE id = $1", member.id)
+        .execute(&mut *connection)
+        .await?;
+    let own = member.email.as_ref().map(EmailAddress::folded);
+    let addresses: Vec<_> = mail.recipients.into_iter().chain(own).collect();
+    let suppressions =
+        suppressions::queries::erase(&mut *connection, &addresses, &mail.ids).await?;
+    let told: Vec<_> = [vec![member.id], mail.ids, suppressions].concat();
+    idempotency::erase(&mut *connection, &told).await
+}
