@@ -3,6 +3,7 @@
 //! - [`app`]: the whole service as one router and one document
 //! - [`members`]: the register
 //! - [`mail_records`]: the ledger
+//! - [`eligibility`]: whether a member may be mailed
 //! - [`consents`]: what members said about marketing mail
 //! - [`suppressions`]: addresses that must not be mailed
 //! - [`http`]: what every resource needs of HTTP
@@ -12,13 +13,14 @@
 //! - [`commands`]: what the program does, from start to end
 //! - [`config`]: every setting
 //!
-//! The arrows between them go one way: `main → commands → app → members → mail_records → consents →
-//! suppressions → http → problem → values`, and `postgres → config` beside them.
+//! The arrows between them go one way: `main → commands → app → members → mail_records → eligibility →
+//! consents → suppressions → http → problem → values`, and `postgres → config` beside them.
 
 pub mod app;
 pub mod commands;
 pub mod config;
 pub mod consents;
+pub mod eligibility;
 pub mod http;
 pub mod mail_records;
 pub mod members;

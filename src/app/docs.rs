@@ -66,6 +66,7 @@ pub(super) fn preamble() -> OpenApi {
             "mail-records",
             "The ledger: one message to one recipient in each record",
         ),
+        ("eligibility", "Whether a member may be mailed"),
         ("consents", "What members said about marketing mail"),
         ("suppressions", "Addresses that must not be mailed"),
         (

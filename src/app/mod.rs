@@ -20,7 +20,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    consents,
+    consents, eligibility,
     http::{
         edge::Edge,
         idempotency::Retention,
@@ -81,6 +81,7 @@ fn documented() -> (Router<PgPool>, OpenApi) {
     let (router, mut openapi) = OpenApiRouter::with_openapi(docs::preamble())
         .merge(members::router())
         .merge(mail_records::router())
+        .merge(eligibility::router())
         .merge(consents::router())
         .merge(suppressions::router())
         .merge(problems::router())

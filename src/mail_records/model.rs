@@ -5,25 +5,12 @@ use sha2::{Digest, Sha256};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+pub use crate::eligibility::model::MailCategory;
 use crate::{
     http::conditional::Versioned,
     patch_schema,
     values::{EmailAddress, JsonObject, Line, SearchTerm, Tags, Text, Timestamp, strict},
 };
-
-/// What a mail is sent for.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema, sqlx::Type,
-)]
-#[serde(rename_all = "snake_case")]
-#[sqlx(type_name = "text", rename_all = "snake_case")]
-pub enum MailCategory {
-    /// Part of a service that the member uses: a receipt, a password reset.
-    #[default]
-    Transactional,
-    /// Anything else: a newsletter, an offer.
-    Marketing,
-}
 
 /// What became of a mail.
 #[derive(

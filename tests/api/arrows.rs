@@ -8,12 +8,13 @@ use std::{
 use uuid::Uuid;
 
 /// The rooms of the house: each may use those behind it.
-const CHAIN: [&str; 10] = [
+const CHAIN: [&str; 11] = [
     "main",
     "commands",
     "app",
     "members",
     "mail_records",
+    "eligibility",
     "consents",
     "suppressions",
     "http",

@@ -18,6 +18,7 @@ mod cors;
 mod cursors;
 mod dates;
 mod deletion;
+mod eligibility;
 mod export;
 mod forms;
 mod health;

@@ -1,0 +1,95 @@
+//! What is asked and answered.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use crate::{
+    consents::model::Topic,
+    suppressions::model::{SuppressionReason, SuppressionScope},
+    values::{Timestamp, strict},
+};
+
+/// What a mail is sent for.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema, sqlx::Type,
+)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum MailCategory {
+    /// Part of a service that the member uses: a receipt, a password reset.
+    #[default]
+    Transactional,
+    /// Anything else: a newsletter, an offer.
+    Marketing,
+}
+
+/// Whether a member may be mailed.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(example = json!({
+    "allowed": false,
+    "reasons": [{
+        "code": "suppressed",
+        "suppression_id": "018cc251-f409-7000-8fff-00000000000a",
+        "reason": "hard_bounce",
+        "scope": "all",
+        "expires_at": null
+    }]
+}))]
+pub struct MailEligibility {
+    /// Whether nothing is in the way.
+    pub allowed: bool,
+    /// All that is in the way.
+    pub reasons: Vec<Obstacle>,
+}
+
+/// What is in the way of a mail; `code` says which it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum Obstacle {
+    /// No address is known.
+    NoAddress,
+    /// The address must not be mailed.
+    Suppressed {
+        /// The suppression that says so.
+        suppression_id: Uuid,
+        reason: SuppressionReason,
+        scope: SuppressionScope,
+        /// When it ends; null if it never does.
+        #[schema(required)]
+        expires_at: Option<Timestamp>,
+    },
+    /// The member does not agree to marketing mail, or no longer.
+    ConsentWithdrawn {
+        /// The consent that says so.
+        consent_id: Uuid,
+    },
+    /// The member was asked to confirm that she agrees to marketing mail, and has not done so yet.
+    ConsentPending {
+        /// The consent that says so.
+        consent_id: Uuid,
+    },
+}
+
+/// Which mail is asked about.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct EligibilityQuestion {
+    /// What the mail is sent for; `marketing` where it is not given, in whose way more can be.
+    #[serde(default)]
+    pub category: Option<MailCategory>,
+    /// What a marketing mail is about: what the member said on that counts, too. Where it is not given,
+    /// what she said to marketing mail as a whole.
+    #[serde(default)]
+    pub topic: Option<Topic>,
+}
+
+/// Names one member's eligibility.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct EligibilityPath {
+    /// The member's id.
+    #[param(example = "018cc251-f400-7000-8000-000000000001")]
+    #[serde(deserialize_with = "strict::id")]
+    pub member_id: Uuid,
+}
