@@ -20,6 +20,7 @@ use super::{
     queries,
 };
 use crate::{
+    consents::{self, model::Consent},
     http::{
         extract::Path,
         snapshot::Snapshot,
@@ -45,6 +46,8 @@ pub(super) struct MemberExport {
     /// When it was read: everything is as it was then.
     pub exported_at: Timestamp,
     pub member: Member,
+    /// What she said to marketing mail, oldest first.
+    pub consents: Vec<Consent>,
     /// Of the member's address, and of those that her mail went to.
     pub suppressions: Vec<Suppression>,
     /// Oldest first.
@@ -123,6 +126,8 @@ impl Document {
         let id = member.id;
         self.field("exported_at", &Timestamp::now())?;
         self.field("member", member)?;
+        self.rows("consents", consents::queries::all_of_member(connection, id))
+            .await?;
         self.rows(
             "suppressions",
             suppressions::queries::all_about(connection, id),

@@ -39,6 +39,12 @@ async fn an_export_has_all_that_is_stored_about_a_member() {
     };
     let listed = app.get(&records).await.expect(200).body["data"].take();
     assert_eq!(body["mail_records"], oldest_first(listed));
+    let consents = app
+        .get(&format!("{}/consents", ann.member))
+        .await
+        .expect(200);
+    assert_eq!(body["consents"], consents.body["data"]);
+    assert_eq!(consents.ids().len(), 1);
     let mut events = Vec::new();
     for record in [&ann.mail_record, &old] {
         let listed = app.get(&format!("{record}/events")).await.expect(200).body["data"].take();

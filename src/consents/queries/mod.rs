@@ -4,6 +4,7 @@
 
 mod list;
 
+use futures_util::Stream;
 use sqlx::{Connection, PgConnection, PgExecutor, query, query_scalar};
 use uuid::Uuid;
 
@@ -105,6 +106,19 @@ pub(super) async fn get(
     )
     .fetch_optional(executor)
     .await
+}
+
+/// All that a member said, oldest first.
+pub fn all_of_member(
+    connection: &mut PgConnection,
+    member_id: Uuid,
+) -> impl Stream<Item = sqlx::Result<Consent>> {
+    query_consent!(
+        "SELECT",
+        "FROM consents WHERE member_id = $1 ORDER BY id",
+        member_id,
+    )
+    .fetch(connection)
 }
 
 /// What is missing where a consent was not found: it, or its member.
