@@ -28,7 +28,9 @@ pub async fn known(
                AND coalesce(s.expires_at, 'infinity') > now()
            LEFT JOIN LATERAL (
                SELECT p.id, p.state FROM present_consents p
-               WHERE p.member_id = m.id AND (p.topic IS NULL OR p.topic = $3)
+               WHERE p.member_id = m.id
+                   -- Who refused all topics that she ever spoke of has refused marketing mail.
+                   AND (p.topic IS NULL OR p.topic = $3 OR ($3 IS NULL AND m.consent_withdrawn))
                ORDER BY p.occurred_at DESC, p.state DESC, p.id DESC LIMIT 1
            ) c ON true
            WHERE m.id = $1

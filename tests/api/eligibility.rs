@@ -109,7 +109,18 @@ async fn what_was_said_counts_for_its_topic_and_for_marketing_mail_alone() {
     let app = App::start().await;
     for (said, whole, news, offers) in [
         (&[][..], "", "", ""),
-        (&[(Some("news"), "withdrawn")], "", "consent_withdrawn", ""),
+        (
+            &[(Some("news"), "withdrawn")],
+            "consent_withdrawn",
+            "consent_withdrawn",
+            "",
+        ),
+        (
+            &[(Some("news"), "withdrawn"), (Some("club"), "granted")],
+            "",
+            "consent_withdrawn",
+            "",
+        ),
         (&[(Some("news"), "pending")], "", "consent_pending", ""),
         (
             &[(None, "withdrawn")],
@@ -147,6 +158,10 @@ async fn what_was_said_counts_for_its_topic_and_for_marketing_mail_alone() {
         ] {
             let found = obstacles(&app, &ann, query).await;
             assert_eq!(found.concat(), code, "{said:?} {query}");
+        }
+        let mailability = app.get(&ann).await.expect(200).body["mailability"].clone();
+        if mailability == "unsubscribed" {
+            assert_eq!(whole, "consent_withdrawn", "{said:?}");
         }
         let found = obstacles(&app, &ann, "?category=transactional&topic=news").await;
         assert!(found.is_empty(), "{said:?}");
