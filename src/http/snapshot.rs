@@ -1,6 +1,8 @@
 //! A connection that reads one snapshot for as long as a client takes what is read.
 
-use sqlx::{PgPool, Postgres, pool::PoolConnection};
+use sqlx::{PgPool, Postgres, pool::PoolConnection, query_scalar};
+
+use crate::values::Timestamp;
 
 /// A connection that reads one snapshot. Unless the transaction is brought to its end, the connection
 /// is closed: what is left of a result would else be read before the next request could have it.
@@ -18,8 +20,9 @@ impl Snapshot {
             connection: pool.acquire().await?,
             ended: false,
         };
-        // The client, and not the clock, decides how long it takes to read. A plan for all values,
-        // which may be kept where a batch is much of the table, would read all of it for a rare one.
+        // The client, and not the clock, decides how long it takes to read. And each statement is planned
+        // for its own values: the generic plan of a prepared statement, made for frequent ones, would
+        // read the whole table for a rare one.
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
                      SET LOCAL plan_cache_mode = force_custom_plan;
                      SET LOCAL statement_timeout = 0;
@@ -28,6 +31,16 @@ impl Snapshot {
             .execute(&mut *snapshot.connection)
             .await?;
         Ok(snapshot)
+    }
+
+    /// When the transaction began.
+    ///
+    /// # Errors
+    /// If the connection is gone.
+    pub async fn time(&mut self) -> sqlx::Result<Timestamp> {
+        query_scalar!(r#"SELECT now() AS "now!: Timestamp""#)
+            .fetch_one(&mut *self.connection)
+            .await
     }
 
     /// # Errors

@@ -27,7 +27,7 @@ use crate::{
 };
 
 refusals!(NotFound: MemberNotFound, MailRecordNotFound);
-refusals!(Forbidden: InvalidTransition);
+refusals!(NotAllowed: InvalidTransition);
 
 /// Call a mail back
 ///
@@ -42,7 +42,7 @@ refusals!(Forbidden: InvalidTransition);
         (status = 200, description = "The mail record as it is now", body = MailRecord,
             headers(("ETag" = String, description = "Entity tag of the version"))),
         NotFound,
-        Forbidden,
+        NotAllowed,
     )
 )]
 pub(super) async fn cancel(
@@ -89,7 +89,7 @@ pub(super) async fn cancel(
             ("ETag" = String, description = "Entity tag of the version"),
         )),
         NotFound,
-        Forbidden,
+        NotAllowed,
     )
 )]
 pub(super) async fn retry(

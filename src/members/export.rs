@@ -43,22 +43,24 @@ refusals!(Busy: TooManyStreams);
 /// All that is stored about one person.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct MemberExport {
-    /// When it was read: everything is as it was then.
+    /// When it was read; all parts are of one moment.
     pub exported_at: Timestamp,
     pub member: Member,
     /// What she said to marketing mail, oldest first.
     pub consents: Vec<Consent>,
-    /// Of the member's address, and of those that her mail went to.
+    /// Of the member's address, of those that her mail went to, and those that came from her mail; oldest
+    /// first.
     pub suppressions: Vec<Suppression>,
-    /// Oldest first.
+    /// As they were written down, oldest first.
     pub mail_records: Vec<MailRecord>,
-    /// What became of them, by mail record and oldest first.
+    /// What became of them, by mail record and in the order in which it was reported.
     pub mail_events: Vec<MailEvent>,
 }
 
 /// Export all that is stored about a member
 ///
-/// One document, for whoever asks what is known of her (GDPR, article 15), or wants to take it elsewhere
+/// One document, without what is kept for a while to repeat an answer (`Idempotency-Key`), for whoever asks
+/// what is known of her (GDPR, article 15), or wants to take it elsewhere
 /// (article 20). It is read as of one moment and written while it is read; one that is cut off is not valid
 /// JSON.
 #[utoipa::path(
@@ -122,9 +124,11 @@ struct Document {
 
 impl Document {
     async fn write(&mut self, snapshot: &mut Snapshot, member: &Member) -> Result<(), Cut> {
+        let exported_at = snapshot.time().await;
+        let exported_at = exported_at.map_err(|error| Cut::Failed(error.into()))?;
         let connection = &mut *snapshot.connection;
         let id = member.id;
-        self.field("exported_at", &Timestamp::now())?;
+        self.field("exported_at", &exported_at)?;
         self.field("member", member)?;
         self.rows("consents", consents::queries::all_of_member(connection, id))
             .await?;

@@ -77,7 +77,7 @@ async fn a_mail_record_is_created_with_its_first_event() {
 }
 
 #[tokio::test]
-async fn an_event_that_comes_late_is_kept_and_superseded() {
+async fn an_event_counts_by_what_it_is_and_not_by_when_it_comes() {
     let (app, ann, events) = start().await;
     for (kind, second, effect, status) in [
         ("delivered", 5, "applied", "delivered"),
@@ -171,7 +171,7 @@ async fn a_list_of_events_is_added_as_a_whole() {
 }
 
 #[tokio::test]
-async fn what_was_reported_once_is_not_taken_back() {
+async fn opens_are_counted_and_the_first_of_each_kind_is_told() {
     let (app, ann, events) = start().await;
     for kind in ["opened", "clicked", "complained", "unsubscribed"] {
         for second in [7, 3, 5] {

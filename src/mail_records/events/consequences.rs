@@ -7,6 +7,9 @@
 //! | `unsubscribed` | for marketing mail (`unsubscribe`) |
 //! | `failed` or `bounced`, for a time, as several mails in a row with none delivered between | for all mail (`hard_bounce`) |
 //!
+//! A single `failed` blocks nothing, whatever its codes: whoever gave up did not have to ask the recipient's
+//! server. Its failures count in a row only where their codes say that they are for a time.
+//!
 //! It is the address of the mail, whichever the member has by now. An event that was known already, and one
 //! about the message alone, means nothing for it.
 

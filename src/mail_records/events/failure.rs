@@ -6,8 +6,9 @@
 //! | 4.x.x | transient |
 //! | 5.2.2 mailbox full, 5.4.7 delivery time expired | transient, whatever their class |
 //! | 5.2.3, 5.3.4 message too big; 5.6.x content; 5.7.x policy | about the message |
-//! | 5.3.x, 5.4.x other, 5.5.x: system, network, protocol | about the way there: nothing on the address |
-//! | 5.4.4, 5.4.1 no route to the domain; 5.0.0, 5.1.x, 5.2.x other | permanent |
+//! | 5.1.7 to 5.1.9 sender's address and content, 5.2.4 mailing list | about the message |
+//! | 5.3.x, 5.4.x and 5.5.x otherwise: system, network, protocol | about the way there: nothing on the address |
+//! | 5.0.x, 5.1.x, 5.2.x otherwise; 5.4.1, 5.4.4 no route to the domain | permanent |
 //!
 //! Without an enhanced code the SMTP code counts: 4yz is transient, 552 (storage exceeded) too, 554
 //! (transaction failed) is about the message, 500 to 504, 530, 535 and 555 are about the way there; other
@@ -49,7 +50,7 @@ impl Failure {
     fn by_enhanced_code(code: (u16, u16, u16)) -> Option<Self> {
         Some(match code {
             (4, _, _) | (5, 2, 2) | (5, 4, 7) => Self::Transient,
-            (5, 2, 3) => Self::NotOfAddress,
+            (5, 1, 7..=9) | (5, 2, 3 | 4) => Self::NotOfAddress,
             (5, 0..=2, _) | (5, 4, 1 | 4) => Self::Permanent,
             (5, _, _) => Self::NotOfAddress,
             // Success, of a mail that failed: the code says nothing.
@@ -123,6 +124,10 @@ mod tests {
             ("4.4.7", Failure::Transient),
             ("5.2.2", Failure::Transient),
             ("5.4.7", Failure::Transient),
+            ("5.1.7", Failure::NotOfAddress),
+            ("5.1.8", Failure::NotOfAddress),
+            ("5.1.9", Failure::NotOfAddress),
+            ("5.2.4", Failure::NotOfAddress),
             ("5.2.3", Failure::NotOfAddress),
             ("5.3.4", Failure::NotOfAddress),
             ("5.4.6", Failure::NotOfAddress),

@@ -36,8 +36,9 @@ type MailEventInputOrList = OneOrMany<MailEventInput>;
 /// One event, or a list of up to 1,000, which is added as a whole or not at all. Events may come late,
 /// repeatedly and in any order: the mail record's `status`, and all that it tells beside it, follow from
 /// the set of its events alone. No event is refused for what is known already; `effect` says what became
-/// of it. One that was reported before (by its `provider_event_id`, or without one by all that it says) is
-/// answered with the event that stands, and changes nothing.
+/// of it. One that was reported before is answered with the event that stands, and changes nothing. That is
+/// told by its `provider_event_id`, whoever reports it; or without one by all that it says, if it says when
+/// it occurred.
 #[utoipa::path(
     post, path = "/api/v1/members/{member_id}/mail-records/{id}/events",
     operation_id = "report_mail_events", tag = "mail-events", params(MailRecordPath, IdempotencyKey),

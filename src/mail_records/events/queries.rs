@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{
     consequences::{FailureLimit, follow},
     failure::Failure,
-    fold::{Decision, Fold, Folded},
+    fold::{Fold, Folded},
     model::{MailEvent, MailEventEffect, MailEventFilter, MailEventInput, MailEventType},
 };
 use crate::{
@@ -258,17 +258,21 @@ async fn apply(
     record: MailRecord,
     folded: Folded,
 ) -> sqlx::Result<MailRecord> {
-    let Decision {
-        status,
-        status_at,
-        status_reason,
-        status_event_id,
-    } = folded.decision.unwrap_or(Decision {
-        status: record.status,
-        status_at: record.status_at,
-        status_reason: record.status_reason,
-        status_event_id: record.id,
-    });
+    // Without an event on it, the status stays as it was written past the program.
+    let (status, status_at, status_reason, status_event_id) = match folded.decision {
+        Some(decision) => (
+            decision.status,
+            decision.status_at,
+            decision.status_reason,
+            Some(decision.status_event_id),
+        ),
+        None => (
+            record.status,
+            record.status_at,
+            record.status_reason,
+            record.status_event_id,
+        ),
+    };
     query_mail_record!(
         "UPDATE mail_records r
          SET status = $3, status_at = $4, status_reason = $5, status_event_id = $6, delivered_at = $7,

@@ -141,13 +141,15 @@ pub fn all_about(
     query_suppression!(
         "SELECT",
         "FROM suppressions s
-         WHERE s.address_hash IN (
+         WHERE s.address_hash = ANY (ARRAY(
                  SELECT address_hash(email_folded) FROM members WHERE id = $1
                  UNION
                  SELECT address_hash(recipient_folded)
                  FROM (SELECT DISTINCT recipient_folded FROM mail_records WHERE member_id = $1) r
-             )
-             OR s.source_mail_record_id IN (SELECT id FROM mail_records WHERE member_id = $1)
+             ))
+             OR s.source_mail_record_id = ANY (ARRAY(
+                 SELECT id FROM mail_records WHERE member_id = $1
+             ))
          ORDER BY s.id",
         member_id,
     )
