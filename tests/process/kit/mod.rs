@@ -7,7 +7,9 @@
 //! From `tests/kit`, which other tests take in too:
 //!
 //! - [`database`]: databases on a server that was not started by the program
+//! - [`ledger`]: what a mail record must say by its events
 //! - [`processes`]: the processes of a folder
+//! - [`random`]: chance that is the same in each run
 //! - [`scale`]: a register as large as one gets
 //! - [`sessions`]: the sessions on a database
 //! - [`wait`]: waiting for what comes in its own time
@@ -16,9 +18,13 @@
 pub(crate) mod database;
 pub(crate) mod folder;
 pub(crate) mod http;
+#[path = "../../kit/ledger.rs"]
+pub(crate) mod ledger;
 pub(crate) mod process;
 #[path = "../../kit/processes.rs"]
 pub(crate) mod processes;
+#[path = "../../kit/random.rs"]
+pub(crate) mod random;
 #[path = "../../kit/scale.rs"]
 pub(crate) mod scale;
 #[path = "../../kit/sessions.rs"]
@@ -32,6 +38,7 @@ pub(crate) use database::Database;
 pub(crate) use folder::Folder;
 pub(crate) use http::{get, says_not_ready, send, send_with};
 pub(crate) use process::Process;
+pub(crate) use random::Random;
 pub(crate) use sessions::{sessions, until_locked};
 use wait::Wait;
 
