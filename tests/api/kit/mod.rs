@@ -14,6 +14,7 @@
 //! From `tests/kit`, which other tests take in too:
 //!
 //! - [`database`]: where databases come from
+//! - [`ledger`]: what a mail record must say by its events
 //! - [`random`]: chance that is the same in each run
 //! - [`scale`]: a register as large as one gets
 //! - [`sessions`]: the sessions on a database
@@ -25,6 +26,8 @@ pub(crate) mod csv;
 #[path = "../../kit/database.rs"]
 pub(crate) mod database;
 pub(crate) mod document;
+#[path = "../../kit/ledger.rs"]
+pub(crate) mod ledger;
 pub(crate) mod lists;
 pub(crate) mod log;
 #[path = "../../kit/random.rs"]
