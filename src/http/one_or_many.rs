@@ -51,6 +51,10 @@ impl<T: DeserializeOwned + PartialSchema> OneOrMany<T> {
         for (index, item) in decode::bodies(texts).enumerate() {
             match item {
                 Ok(item) => items.push(item),
+                // Where items begin and end is found without reading what is in them.
+                Err(problem) if problem.code == Code::MalformedJson => {
+                    return decode::body(body).map(Self::One);
+                }
                 Err(problem) => {
                     let steps = format!("/{index}");
                     errors.extend(problem.errors.into_iter().map(|error| error.within(&steps)));
