@@ -290,13 +290,18 @@ impl MailRecordInput {
     /// nothing.
     #[must_use]
     pub fn fingerprint(&self) -> Vec<u8> {
-        // Every part of a body that was read has a JSON form.
-        let mut fields = serde_json::to_value(self).unwrap_or_default();
-        if let Some(fields) = fields.as_object_mut() {
-            fields.retain(|_, value| !value.is_null());
-        }
-        Sha256::digest(fields.to_string()).to_vec()
+        fingerprint(self)
     }
+}
+
+/// A fingerprint of what an input says.
+pub(super) fn fingerprint(input: &impl Serialize) -> Vec<u8> {
+    // Every part of a body that was read has a JSON form.
+    let mut fields = serde_json::to_value(input).unwrap_or_default();
+    if let Some(fields) = fields.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    Sha256::digest(fields.to_string()).to_vec()
 }
 
 patch_schema!(MailRecordPatch, MailRecordReplacement, always_there: ["recipient"]);
