@@ -32,6 +32,7 @@ mod limits;
 mod log_lines;
 mod mail_event_inputs;
 mod mail_event_orders;
+mod mail_event_races;
 mod mail_events;
 mod mail_record_keys;
 mod mail_records;
