@@ -30,6 +30,7 @@ mod indexes;
 mod leaks;
 mod limits;
 mod log_lines;
+mod mail_attempts;
 mod mail_event_inputs;
 mod mail_event_orders;
 mod mail_event_races;
