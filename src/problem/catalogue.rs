@@ -172,7 +172,7 @@ catalogue! {
         GONE,
         "answer_erased",
         "The answer to this request was erased",
-        "The request was done, and is not done again; its answer told of a member who is deleted since.",
+        "The request was done, and is not done again; its answer told of what is deleted since.",
     );
     PreconditionFailed = (
         PRECONDITION_FAILED,

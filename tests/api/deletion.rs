@@ -152,17 +152,78 @@ async fn an_address_that_another_member_has_today_is_hers() {
 #[tokio::test]
 async fn who_wanted_no_marketing_mail_gets_none_when_added_again() {
     let app = App::start().await;
-    for (state, word) in [("granted", "ok"), ("withdrawn", "unsubscribed")] {
+    let granted = || json!({"state": "granted"});
+    let withdrawn = || json!({"state": "withdrawn"});
+    let on = |topic: &str, mut consent: Value| {
+        consent["topic"] = json!(topic);
+        consent
+    };
+    for (consents, word) in [
+        (vec![granted()], "ok"),
+        (vec![withdrawn()], "unsubscribed"),
+        (vec![withdrawn(), granted()], "ok"),
+        // What she still wanted is not known any more, what she did not want counts.
+        (vec![withdrawn(), on("news", granted())], "unsubscribed"),
+        (
+            vec![on("club", granted()), on("news", withdrawn())],
+            "unsubscribed",
+        ),
+    ] {
         let ann = app.post(MEMBERS, ann()).await.created();
-        let consent = json!({"state": state});
-        app.post(&format!("{ann}/consents"), consent)
-            .await
-            .expect(201);
+        for consent in consents {
+            app.post(&format!("{ann}/consents"), consent)
+                .await
+                .expect(201);
+        }
         app.delete(&ann).await.expect(204);
         assert_eq!(traces(&app).await, [""; 0]);
         let again = app.post(MEMBERS, self::ann()).await.expect(201);
         assert_eq!(again.body["mailability"], word);
         app.delete(again.header("location")).await.expect(204);
+        for suppression in suppressed(&app, "ann.secret@example.org")
+            .await
+            .as_array()
+            .expect("rows")
+        {
+            let id = suppression["id"].as_str().expect("an id");
+            app.delete(&format!("/api/v1/suppressions/{id}"))
+                .await
+                .expect(204);
+        }
+    }
+}
+
+#[tokio::test]
+async fn addresses_that_she_had_before_are_not_told_either() {
+    let app = App::start().await;
+    let by_key = format!("{MEMBERS}/by-external-id/ann-1");
+    let named = |email: &str| json!({"name": "Ann", "email": email});
+    app.put(&by_key, named("First.Secret@example.org"))
+        .await
+        .expect(201);
+    app.put(&by_key, named("second.secret@example.org"))
+        .await
+        .expect(200);
+    let member = app.get(&by_key).await.expect(200).body["id"].clone();
+    let path = format!("{MEMBERS}/{}", member.as_str().expect("an id"));
+    app.patch(&path, json!({"email": "third.secret@example.org"}))
+        .await
+        .expect(200);
+    app.put(&path, json!({"name": "Ann"})).await.expect(200);
+    let suppressions = "/api/v1/suppressions";
+    for address in ["first", "second", "third"] {
+        let body = json!({"address": format!("{address}.secret@example.org")});
+        keyed(&app, suppressions, address, &body).await.expect(201);
+    }
+    // One is released before she leaves.
+    let id = suppressed(&app, "third.secret@example.org").await[0]["id"].clone();
+    let third = format!("{suppressions}/{}", id.as_str().expect("an id"));
+    app.delete(&third).await.expect(204);
+    app.delete(&path).await.expect(204);
+    assert_eq!(traces(&app).await, [""; 0]);
+    for address in ["first", "second"] {
+        let listed = suppressed(&app, &format!("{address}.secret@example.org")).await;
+        assert_eq!(listed[0]["address"], Value::Null, "{address}");
     }
 }
 

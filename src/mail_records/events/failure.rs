@@ -68,12 +68,9 @@ impl Failure {
     }
 }
 
-/// The codes of an event, or else those that its diagnostic begins with: `550 5.1.1 …`, `550-5.1.1 …`,
+/// The codes of an event, and where one is not given, that which its diagnostic begins with: `550 5.1.1 …`, `550-5.1.1 …`,
 /// `smtp; 550 5.1.1 …` (RFC 3464, section 2.3.6), `5.1.1 …`.
 fn codes(event: &MailEvent) -> (Option<SmtpCode>, Option<EnhancedCode>) {
-    if event.smtp_code.is_some() || event.enhanced_code.is_some() {
-        return (event.smtp_code, event.enhanced_code.clone());
-    }
     let text = event.diagnostic.as_ref().map_or("", Text::as_str);
     let said = text
         .split_once(';')
@@ -89,7 +86,11 @@ fn codes(event: &MailEvent) -> (Option<SmtpCode>, Option<EnhancedCode>) {
     };
     let rest = rest.trim_start_matches([' ', '-', '#']);
     let enhanced_code = rest.split([' ', ':', ',', '\r', '\n']).next();
-    (smtp_code, enhanced_code.and_then(|code| code.parse().ok()))
+    let enhanced_code = enhanced_code.and_then(|code| code.parse().ok());
+    (
+        event.smtp_code.or(smtp_code),
+        event.enhanced_code.clone().or(enhanced_code),
+    )
 }
 
 #[cfg(test)]
@@ -215,6 +216,22 @@ mod tests {
             assert_eq!(
                 of("failed", None, None, diagnostic),
                 Some(Failure::NotOfAddress)
+            );
+        }
+    }
+
+    #[test]
+    fn a_reply_code_that_is_given_hides_no_enhanced_code_in_the_diagnostic() {
+        for (diagnostic, failure) in [
+            ("550 5.7.1 spam", Failure::NotOfAddress),
+            ("5.2.3 too big", Failure::NotOfAddress),
+            ("550-5.1.1 no such user", Failure::Permanent),
+            ("no such user", Failure::Permanent),
+        ] {
+            assert_eq!(
+                of("bounced", Some(550), None, diagnostic),
+                Some(failure),
+                "{diagnostic}"
             );
         }
     }

@@ -21,7 +21,9 @@ use crate::{
 struct Leaving {
     id: Uuid,
     email: Option<EmailAddress>,
-    consent_withdrawn: bool,
+    former_email_hashes: Vec<Vec<u8>>,
+    /// Whole or on some topic: which is not to be known any more, so that it counts for all.
+    refused_marketing: bool,
 }
 
 /// A checked query for the member whom `$key` names by `$1`, in one of the versions that the guard lets
@@ -30,7 +32,12 @@ macro_rules! query_leaving {
     ($key:tt, $named:expr, $guard:expr) => {
         query_as!(
             Leaving,
-            r#"SELECT id, email as "email: EmailAddress", consent_withdrawn
+            r#"SELECT id, email as "email: EmailAddress",
+                   array_remove(former_email_hashes, NULL) AS "former_email_hashes!",
+                   EXISTS (
+                       SELECT FROM present_consents c
+                       WHERE c.member_id = members.id AND c.state = 'withdrawn'
+                   ) AS "refused_marketing!"
                FROM members
                WHERE "#
                 + $key
@@ -78,7 +85,7 @@ pub(in crate::members) async fn delete_by_external_id(
 
 async fn erase(connection: &mut PgConnection, member: &Leaving) -> sqlx::Result<()> {
     if let Some(address) = &member.email
-        && member.consent_withdrawn
+        && member.refused_marketing
     {
         let unsubscribed = NewSuppression {
             address: address.clone(),
@@ -98,8 +105,13 @@ async fn erase(connection: &mut PgConnection, member: &Leaving) -> sqlx::Result<
         .await?;
     let own = member.email.as_ref().map(EmailAddress::folded);
     let addresses: Vec<_> = mail.recipients.into_iter().chain(own).collect();
-    let suppressions =
-        suppressions::queries::erase(&mut *connection, &addresses, &mail.ids).await?;
+    let suppressions = suppressions::queries::erase(
+        &mut *connection,
+        &addresses,
+        &member.former_email_hashes,
+        &mail.ids,
+    )
+    .await?;
     let told: Vec<_> = [vec![member.id], mail.ids, suppressions].concat();
     idempotency::erase(&mut *connection, &told).await
 }

@@ -149,6 +149,9 @@ macro_rules! replace_member {
                  unsubscribed_until = CASE
                      WHEN email_hash IS NOT DISTINCT FROM address_hash($4) THEN unsubscribed_until
                      ELSE blocked_until($4, 'marketing') END,
+                 former_email_hashes = CASE
+                     WHEN email_hash IS NOT DISTINCT FROM address_hash($4) THEN former_email_hashes
+                     ELSE array_append(array_remove(former_email_hashes, email_hash), email_hash) END,
                  updated_at = greatest(updated_at, clock_timestamp()), version = version + 1
              WHERE "
                 + $key
@@ -239,6 +242,12 @@ async fn upsert_once(
              name_folded = excluded.name_folded, search_text = excluded.search_text,
              email_hash = excluded.email_hash, suppressed_until = excluded.suppressed_until,
              unsubscribed_until = excluded.unsubscribed_until,
+             former_email_hashes = CASE
+                 WHEN members.email_hash IS NOT DISTINCT FROM excluded.email_hash
+                 THEN members.former_email_hashes
+                 ELSE array_append(
+                     array_remove(members.former_email_hashes, members.email_hash), members.email_hash
+                 ) END,
              updated_at = greatest(members.updated_at, clock_timestamp()), version = members.version + 1
          WHERE ($13::bigint[] IS NULL OR members.version = ANY ($13)) AND members.version <> ALL ($14)
          RETURNING",

@@ -17,7 +17,7 @@ use super::model::{
     NewSuppression, Suppression, SuppressionOrigin, SuppressionReason, SuppressionScope,
 };
 use crate::{
-    http::conditional::Guard,
+    http::{conditional::Guard, idempotency},
     problem::{Code, Problem},
     values::{EmailAddress, Timestamp},
 };
@@ -183,6 +183,8 @@ pub(super) async fn delete(
             return Err(Code::ConfirmationRequired.into());
         }
         refresh(&mut transaction, slice::from_ref(&deleted.address_hash)).await?;
+        // It may tell the address of somebody who is deleted one day.
+        idempotency::erase(&mut *transaction, &[id]).await?;
     }
     transaction.commit().await?;
     Ok(deleted.is_some())
@@ -193,6 +195,7 @@ pub(super) async fn delete(
 pub async fn erase(
     executor: impl PgExecutor<'_>,
     folded: &[String],
+    hashes: &[Vec<u8>],
     mail_records: &[Uuid],
 ) -> sqlx::Result<Vec<Uuid>> {
     query_scalar!(
@@ -203,10 +206,12 @@ pub async fn erase(
                  WHEN s.source_mail_record_id = ANY ($2) THEN NULL ELSE s.source_mail_record_id END,
              updated_at = greatest(s.updated_at, clock_timestamp()), version = s.version + 1
          WHERE s.address_hash = ANY (ARRAY(SELECT address_hash(folded) FROM unnest($1::text[]) AS a (folded)))
+             OR s.address_hash = ANY ($3)
              OR s.source_mail_record_id = ANY ($2)
          RETURNING s.id",
         folded,
         mail_records,
+        hashes,
     )
     .fetch_all(executor)
     .await
@@ -217,19 +222,24 @@ pub async fn erase(
 /// What another instance is removing, or a request renews, is left to it.
 pub async fn delete_expired(pool: &PgPool, limit: i64) -> sqlx::Result<u64> {
     let mut transaction = pool.begin().await?;
-    let deleted = query_scalar!(
+    let deleted = query!(
         "DELETE FROM suppressions
          WHERE id IN (
              SELECT id FROM suppressions WHERE expires_at <= now()
              ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
          )
-         RETURNING address_hash",
+         RETURNING id, address_hash",
         limit,
     )
     .fetch_all(&mut *transaction)
     .await?;
     if !deleted.is_empty() {
-        refresh(&mut transaction, &deleted).await?;
+        let (ids, hashes): (Vec<_>, Vec<_>) = deleted
+            .iter()
+            .map(|row| (row.id, row.address_hash.clone()))
+            .unzip();
+        refresh(&mut transaction, &hashes).await?;
+        idempotency::erase(&mut *transaction, &ids).await?;
     }
     transaction.commit().await?;
     Ok(deleted.len() as u64)
