@@ -81,6 +81,14 @@ export function retry({ member_id, id }) {
   return api(`members/${member_id}/mail-records/${id}/retry`, { method: "POST" });
 }
 
+export function suppress(address, more = {}) {
+  return api("suppressions", { method: "POST", body: { address, ...more } });
+}
+
+export function consent({ id }, body) {
+  return api(`members/${id}/consents`, { method: "POST", body });
+}
+
 export async function total(query) {
   return (await api(`members?limit=1&count=exact&${query}`)).page.total;
 }

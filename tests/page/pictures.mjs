@@ -2,7 +2,17 @@
 //
 //   scripts/page.sh docs/images
 
-import { ROOT, addMail, api, closeBrowser, report, retry, visit } from "./kit.mjs";
+import {
+  ROOT,
+  addMail,
+  api,
+  closeBrowser,
+  consent,
+  report,
+  retry,
+  suppress,
+  visit,
+} from "./kit.mjs";
 
 const [folder] = process.argv.slice(2);
 
@@ -16,12 +26,18 @@ const MEMBERS = [
   ["Jürgen Köhler", "2024-06-01", "active"],
 ];
 
-let ann;
+const members = new Map();
 for (const [name, joined, status] of MEMBERS.toReversed()) {
   const plain = name.normalize("NFD").replaceAll(/\p{M}/gu, "").replaceAll(" ", ".");
   const email = `${plain.toLowerCase()}@example.org`;
-  ann = await api("members", { method: "POST", body: { name, joined, status, email } });
+  const body = { name, joined, status, email };
+  members.set(name, await api("members", { method: "POST", body }));
 }
+await suppress(members.get("Bo Ek").email, { reason: "hard_bounce" });
+const ann = members.get("Ann Lee");
+const occurred_at = "2024-02-11T18:20:00Z";
+await consent(ann, { topic: "newsletter", state: "granted", occurred_at });
+await consent(members.get("Zoë Åström"), { state: "withdrawn", occurred_at });
 
 const at = (time) => `2024-03-01T09:${time}Z`;
 const card = await addMail(ann, {
@@ -59,12 +75,14 @@ for (const colorScheme of ["light", "dark"]) {
   await page.screenshot({ path: `${folder}/page-${colorScheme}.png` });
 
   const place = `#member/${ann.id}/mail-records/${card.id}`;
-  const member = await visit(`${ROOT}/${place}`, { viewport, colorScheme });
+  const tall = { width: 1120, height: 1000 };
+  const member = await visit(`${ROOT}/${place}`, { viewport: tall, colorScheme });
   await member.page.getByText("3 shown, oldest first.").waitFor();
   await member.page.evaluate(() => {
     document.activeElement.blur();
-    document.getElementById("mail-title").scrollIntoView();
+    document.getElementById("mailability").scrollIntoView();
+    scrollBy(0, -16);
   });
-  await member.page.screenshot({ path: `${folder}/timeline-${colorScheme}.png` });
+  await member.page.screenshot({ path: `${folder}/member-${colorScheme}.png` });
 }
 await closeBrowser();

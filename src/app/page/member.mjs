@@ -4,13 +4,17 @@ import { address, read } from "./api.mjs";
 import { count, enable, onPress, showFailure } from "./dom.mjs";
 import { field, fields } from "./fields.mjs";
 import { Mail } from "./mail.mjs";
+import { Mailability } from "./mailability.mjs";
 
 const NEWEST = 20;
 const MORE = 100;
+// What has a section of its own.
+const TOLD = new Set(["mailability"]);
 
 export class MemberView {
   #section;
   #title;
+  #mailability;
   #list;
   #message;
   #more;
@@ -29,6 +33,7 @@ export class MemberView {
   constructor(section, toggled) {
     this.#section = section;
     this.#title = section.querySelector("h1");
+    this.#mailability = new Mailability(section.querySelector("#mailability"));
     this.#list = section.querySelector(".mail");
     this.#message = section.querySelector(".message");
     this.#more = section.querySelector("button");
@@ -59,6 +64,7 @@ export class MemberView {
     for (const mail of this.#mail.values()) {
       mail.stop();
     }
+    this.#mailability.clear();
     this.#section.hidden = true;
     this.#title.textContent = "Member";
     this.#id = undefined;
@@ -80,7 +86,8 @@ export class MemberView {
     const { document: answer } = await read(address(path, { limit: NEWEST }), signal);
     this.#id = id;
     this.#title.textContent = answer.member.name;
-    this.#section.querySelector(".record").replaceChildren(...fields(answer.member));
+    this.#section.querySelector(".record").replaceChildren(...fields(answer.member, TOLD));
+    this.#mailability.show(answer.member);
     this.#section.querySelector(".summary").replaceChildren(...figures(answer.mail_summary));
     this.#add(answer.mail_records);
     this.#offer(answer.mail_records.length === NEWEST);

@@ -91,6 +91,10 @@ static FILES: LazyLock<HashMap<&str, File>> = LazyLock::new(|| {
         ("dom.mjs", File::new(SCRIPT, include_str!("dom.mjs"))),
         ("fields.mjs", File::new(SCRIPT, include_str!("fields.mjs"))),
         ("mail.mjs", File::new(SCRIPT, include_str!("mail.mjs"))),
+        (
+            "mailability.mjs",
+            File::new(SCRIPT, include_str!("mailability.mjs")),
+        ),
         ("member.mjs", File::new(SCRIPT, include_str!("member.mjs"))),
         ("meter.mjs", File::new(SCRIPT, include_str!("meter.mjs"))),
         ("page.mjs", File::new(SCRIPT, include_str!("page.mjs"))),

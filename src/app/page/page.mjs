@@ -7,7 +7,7 @@ import { Paged } from "./paged.mjs";
 import { namedBy, placeOf } from "./place.mjs";
 import { Streamed } from "./streamed.mjs";
 
-const FILTERS = ["q", "status", "tag", "sort"];
+const FILTERS = ["q", "status", "mailability", "tag", "sort"];
 const FIRST_PAGE = { page: "1", size: "50" };
 
 const list = document.getElementById("list");

@@ -2,6 +2,7 @@
 // that is painted, and only the latest are kept.
 
 import { count, element } from "./dom.mjs";
+import { mailabilityBadge } from "./mailability.mjs";
 import { placeOf } from "./place.mjs";
 
 const KEPT = 1000;
@@ -60,11 +61,15 @@ export class Rows {
   }
 }
 
-function row({ id, name, email, status, joined }) {
+function row({ id, name, email, mailability, status, joined }) {
   const link = element("a", { href: placeOf(id) }, name);
   const heading = element("th", { scope: "row" }, link);
   if (email !== null) {
     heading.append(element("span", { class: "email" }, email));
+  }
+  // Of most there is nothing to tell.
+  if (mailability !== "ok") {
+    heading.append(mailabilityBadge(mailability));
   }
   return element(
     "tr",
