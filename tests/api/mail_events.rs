@@ -103,6 +103,16 @@ async fn an_event_counts_by_what_it_is_and_not_by_when_it_comes() {
 }
 
 #[tokio::test]
+async fn a_mail_that_was_sent_before_it_was_written_down_was_sent() {
+    let (app, ann, events) = start().await;
+    let added = app.post(&events, event("sent", 1)).await.expect(201);
+    assert_eq!(added.body["effect"], "applied");
+    let record = app.get(&ann.mail_record).await.expect(200).body;
+    assert_eq!(record["status"], "sent");
+    assert_eq!(record["status_at"], "2026-01-01T00:00:01.000000Z");
+}
+
+#[tokio::test]
 async fn a_repetition_is_answered_with_the_event_that_stands() {
     let (app, ann, events) = start().await;
     let input = json!({"type": "opened", "provider_event_id": "e-1", "source": "a"});
@@ -140,10 +150,7 @@ async fn a_list_of_events_is_added_as_a_whole() {
     let data = added["data"].as_array().expect("events");
     assert_eq!(data.len(), 1000);
     let effects: Vec<_> = data[..4].iter().map(|event| &event["effect"]).collect();
-    assert_eq!(
-        effects,
-        ["superseded", "applied", "duplicate", "superseded"]
-    );
+    assert_eq!(effects, ["applied", "applied", "duplicate", "superseded"]);
     assert_eq!(data[1]["id"], data[2]["id"]);
     let record = app.get(&ann.mail_record).await.expect(200).body;
     assert_eq!(

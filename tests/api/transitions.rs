@@ -56,13 +56,14 @@ async fn what_is_known_to_be_sent_is_not_called_back() {
     let app = App::start().await;
     let ann = Subject::create(&app).await;
     let sent = json!({"type": "sent", "occurred_at": "2020-01-01T00:00:00Z"});
-    let events = format!("{}/events", ann.mail_record);
+    let queued = record_of(&app, &ann, "queued").await;
+    let events = format!("{queued}/events");
     app.post(&events, sent.clone()).await.expect(201);
-    let before = app.get(&ann.mail_record).await.expect(200);
-    assert_eq!(before.body["status"], "recorded");
-    let answer = app.act(&format!("{}/cancel", ann.mail_record)).await;
+    let before = app.get(&queued).await.expect(200);
+    assert_eq!(before.body["status"], "queued");
+    let answer = app.act(&format!("{queued}/cancel")).await;
     answer.problem(409, "invalid_transition");
-    assert_eq!(app.get(&ann.mail_record).await.text, before.text);
+    assert_eq!(app.get(&queued).await.text, before.text);
     assert_eq!(app.get(&events).await.expect(200).ids().len(), 2);
 
     // Nor does it stay called back if that comes to light later.

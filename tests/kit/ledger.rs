@@ -75,6 +75,21 @@ fn deciding(events: &[Value]) -> &Value {
             return saying_most(of(events, outcome), &earliest);
         }
     }
+    // The `recorded` of its creation says nothing of the mail.
+    let created =
+        |event: &&Value| event["type"] == "recorded" && event["id"] == event["mail_record_id"];
+    let told: Vec<_> = events
+        .iter()
+        .filter(|event| !created(event))
+        .cloned()
+        .collect();
+    let is_progress = |event: &Value| PROGRESS.iter().any(|kind| event["type"] == *kind);
+    if told.len() < events.len() && told.iter().any(is_progress) {
+        return events
+            .iter()
+            .find(|event| event["id"] == deciding(&told)["id"])
+            .expect("one of them");
+    }
     let progress = || PROGRESS.iter().flat_map(|kind| of(events, kind));
     let newest = progress().map(|event| text(&event["occurred_at"])).max();
     let newest = newest.expect("an event");

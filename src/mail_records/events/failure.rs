@@ -12,8 +12,7 @@
 //!
 //! Without an enhanced code the SMTP code counts: 4yz is transient, 552 (storage exceeded) too, 554
 //! (transaction failed) is about the message, 500 to 504, 530, 535 and 555 are about the way there; other
-//! 5yz are permanent. Codes that are not given are looked for where a mail server's answer begins with them
-//! in the diagnostic. Without any, a bounce is permanent, and any other failure says nothing.
+//! 5yz are permanent. Codes that are not given are looked for in the diagnostic. Without any, a bounce is permanent, and any other failure says nothing.
 
 use super::model::{MailEvent, MailEventType};
 use crate::values::{EnhancedCode, SmtpCode, Text};
@@ -68,25 +67,26 @@ impl Failure {
     }
 }
 
-/// The codes of an event, and where one is not given, that which its diagnostic begins with: `550 5.1.1 …`, `550-5.1.1 …`,
-/// `smtp; 550 5.1.1 …` (RFC 3464, section 2.3.6), `5.1.1 …`.
+/// The codes of an event, and where one is not given, that which its diagnostic tells: `550 5.1.1 …`,
+/// `550-5.1.1 …`, `smtp; 550 5.1.1 …` (RFC 3464, section 2.3.6), `host mx.example.org said: 550 5.1.1 …`. A
+/// reply code stands at the beginning, or in front of an enhanced one.
 fn codes(event: &MailEvent) -> (Option<SmtpCode>, Option<EnhancedCode>) {
     let text = event.diagnostic.as_ref().map_or("", Text::as_str);
-    let said = text
-        .split_once(';')
-        .filter(|(kind, _)| kind.trim().eq_ignore_ascii_case("smtp"));
-    let said = said.map_or(text, |(_, said)| said).trim_start();
-    let digits = said.bytes().take_while(u8::is_ascii_digit).count();
-    let smtp_code: Option<i64> = said[..digits].parse().ok().filter(|_| digits == 3);
-    let smtp_code = smtp_code.and_then(|code| code.try_into().ok());
-    let rest = if smtp_code.is_some() {
-        &said[digits..]
-    } else {
-        said
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '.');
+    let words: Vec<_> = words
+        .filter(|word| !word.is_empty() && *word != "smtp")
+        .collect();
+    let enhanced = |word: &&str| -> Option<EnhancedCode> {
+        let code: EnhancedCode = word.trim_end_matches('.').parse().ok()?;
+        (code.parts().0 > 2).then_some(code)
     };
-    let rest = rest.trim_start_matches([' ', '-', '#']);
-    let enhanced_code = rest.split([' ', ':', ',', '\r', '\n']).next();
-    let enhanced_code = enhanced_code.and_then(|code| code.parse().ok());
+    let place = words.iter().position(|word| enhanced(word).is_some());
+    let enhanced_code = place.and_then(|place| enhanced(&words[place]));
+    let in_front = place.map_or(0, |place| place.saturating_sub(1));
+    let smtp_code = words.get(in_front).and_then(|word| {
+        let code: i64 = word.parse().ok()?;
+        code.try_into().ok()
+    });
     (
         event.smtp_code.or(smtp_code),
         event.enhanced_code.clone().or(enhanced_code),
@@ -205,7 +205,8 @@ mod tests {
             "5501 users",
             "55",
             "dns; 550 x",
-            "x-9; 5.1.1",
+            "10.4.2.2 is down",
+            "2.0.0 taken",
             "999 x",
             "é",
         ] {
@@ -224,6 +225,15 @@ mod tests {
     fn a_reply_code_that_is_given_hides_no_enhanced_code_in_the_diagnostic() {
         for (diagnostic, failure) in [
             ("550 5.7.1 spam", Failure::NotOfAddress),
+            ("550-5.7.26 unauthenticated", Failure::NotOfAddress),
+            (
+                "host mx.example.org[192.0.2.1] said: 550 5.7.1 spam",
+                Failure::NotOfAddress,
+            ),
+            (
+                "host mx said: 552 5.3.4 too big (in reply to end of DATA)",
+                Failure::NotOfAddress,
+            ),
             ("5.2.3 too big", Failure::NotOfAddress),
             ("550-5.1.1 no such user", Failure::Permanent),
             ("no such user", Failure::Permanent),

@@ -6,6 +6,7 @@
 //! | events | the status |
 //! |---|---|
 //! | progress only: `recorded`, `scheduled`, `queued`, `sent`, `deferred` | the newest by `occurred_at`; at the same time the later in this row |
+//! | the `recorded` that a mail record is created with | gives way to any other: it says when the record was written down, and nothing of the mail |
 //! | an outcome: `canceled` < `suppressed` < `failed` < `delivered` < `bounced` | the outcome that stands furthest to the right, whenever it occurred and whatever progress is newer; its earliest event |
 //! | `canceled` or `suppressed` as the highest outcome, and `sent` or `deferred` | the progress: what was sent was neither called back nor held back |
 //! | `opened`, `clicked`, `complained`, `unsubscribed` | no status; they are counted, and the first of each is told |
@@ -223,7 +224,8 @@ fn denies_sending(kind: MailEventType) -> bool {
 
 fn by_progress(event: &MailEvent) -> impl Ord + use<'_> {
     let standing = Standing::of(event.kind);
-    (event.occurred_at, standing, content(event))
+    let says_something = event.kind != MailEventType::Recorded || event.id != event.mail_record_id;
+    (says_something, event.occurred_at, standing, content(event))
 }
 
 fn by_outcome(event: &MailEvent) -> impl Ord + use<'_> {

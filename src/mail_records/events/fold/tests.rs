@@ -82,6 +82,37 @@ fn model(events: &[MailEvent]) -> Option<(String, Timestamp)> {
     Some(((*progress).to_owned(), newest))
 }
 
+/// A mail may have been sent before anything was written down.
+#[test]
+fn what_a_record_is_created_with_gives_way_to_what_is_known_of_the_mail() {
+    let created = MailEvent {
+        mail_record_id: Uuid::from_u128(1),
+        ..event(1, "recorded", 9, None)
+    };
+    let status = |events: &[MailEvent]| fold(events).decision.map(|by| name(by.status));
+    assert_eq!(
+        status(std::slice::from_ref(&created)).as_deref(),
+        Some("recorded")
+    );
+    for kind in [
+        "scheduled",
+        "queued",
+        "sent",
+        "deferred",
+        "delivered",
+        "canceled",
+    ] {
+        let reported = event(2, kind, 3, None);
+        assert_eq!(status(&[created.clone(), reported]).as_deref(), Some(kind));
+    }
+    let later = [
+        created,
+        event(2, "sent", 3, None),
+        event(3, "recorded", 4, None),
+    ];
+    assert_eq!(status(&later).as_deref(), Some("recorded"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(5_000))]
 
