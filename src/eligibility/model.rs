@@ -1,5 +1,7 @@
 //! What is asked and answered.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -69,6 +71,32 @@ pub enum Obstacle {
         /// The consent that says so.
         consent_id: Uuid,
     },
+}
+
+impl Obstacle {
+    /// Its `code`.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NoAddress => "no_address",
+            Self::Suppressed { .. } => "suppressed",
+            Self::ConsentWithdrawn { .. } => "consent_withdrawn",
+            Self::ConsentPending { .. } => "consent_pending",
+        }
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAddress => f.write_str("No address is known."),
+            Self::Suppressed { reason, .. } => {
+                write!(f, "The address is suppressed: {}.", reason.as_str())
+            }
+            Self::ConsentWithdrawn { .. } => f.write_str("Marketing mail is not wanted."),
+            Self::ConsentPending { .. } => f.write_str("Marketing mail was not agreed to yet."),
+        }
+    }
 }
 
 /// Which mail is asked about.

@@ -7,6 +7,7 @@ use axum::{
 use sqlx::PgPool;
 
 use super::{
+    condition::Condition,
     events::consequences::FailureLimit,
     model::{
         MailRecord, MailRecordFilter, MailRecordInput, MailRecordPatch, MailRecordPath,
@@ -18,7 +19,7 @@ use crate::{
     http::{
         answer::{Created, Entity},
         conditional::Preconditions,
-        extract::{Json, Path},
+        extract::{Json, Path, Query},
         idempotency::{IdempotencyKey, Once},
         list::{List, Paging, order::Sorting, page::Page},
         merge_patch::MergePatch,
@@ -30,6 +31,7 @@ use crate::{
 
 refusals!(NoMember: MemberNotFound);
 refusals!(NotFound: MemberNotFound, MailRecordNotFound);
+refusals!(NotWritten: ExternalIdTaken, ProviderMessageIdTaken, NotEligible);
 refusals!(Taken: ExternalIdTaken, ProviderMessageIdTaken);
 
 /// Create a mail record
@@ -37,10 +39,11 @@ refusals!(Taken: ExternalIdTaken, ProviderMessageIdTaken);
 /// Writes down a mail that was or is to be sent; nothing is sent by it. A mail that is written down
 /// again, with a key that it has already (`external_id`, or `provider` and `provider_message_id`) and
 /// the same body as the first time, is answered with the mail record that stands, whatever became of it
-/// since; another body is a conflict.
+/// since; another body is a conflict. With `if_eligible=true` it is only written if the member may be mailed:
+/// so who asks before sending need not ask twice.
 #[utoipa::path(
     post, path = "/api/v1/members/{member_id}/mail-records", operation_id = "create_mail_record",
-    tag = "mail-records", params(MailRecordsPath, IdempotencyKey, Return),
+    tag = "mail-records", params(MailRecordsPath, Condition, IdempotencyKey, Return),
     request_body = MailRecordInput,
     responses(
         (status = 201, description = "Created", body = MailRecord, headers(
@@ -50,17 +53,29 @@ refusals!(Taken: ExternalIdTaken, ProviderMessageIdTaken);
         (status = 200, description = "The mail record that stands", body = MailRecord,
             headers(("ETag" = String, description = "Entity tag of the version"))),
         NoMember,
-        Taken,
+        NotWritten,
     )
 )]
 pub(super) async fn create(
     Path(MailRecordsPath { member_id }): Path<MailRecordsPath>,
+    Query(condition): Query<Condition>,
     Extension(limit): Extension<FailureLimit>,
     once: Once,
-    Json(input): Json<MailRecordInput>,
+    Json(mut input): Json<MailRecordInput>,
 ) -> Result<Response, Problem> {
     once.run(async |connection| {
-        let added = queries::add(connection, member_id, &input, limit).await?;
+        let given = input.fingerprint();
+        if let Err(problem) = condition
+            .apply(&mut *connection, member_id, &mut input)
+            .await
+        {
+            // What was written down already was eligible then.
+            let repeated = queries::repeated(connection, member_id, &input, &given).await?;
+            return repeated
+                .map(|record| Entity(record).into_response())
+                .ok_or(problem);
+        }
+        let added = queries::add(connection, member_id, &input, &given, limit).await?;
         Ok(match added.ok_or(Code::MemberNotFound)? {
             Added::Created(record) => Created {
                 location: format!("/api/v1/members/{member_id}/mail-records/{}", record.id),

@@ -4,12 +4,14 @@
 //! - `batch`: many in one request
 //! - `transitions`: a mail called back, a mail tried again
 //! - [`events`]: what became of a mail, and the status that follows from it
+//! - `condition`: one that is only written if the member may be mailed
 //! - `item`: a mail record of a batch, with whom it was for
 //! - [`model`]: what a mail record is, as read and as written
 //! - [`summary`]: all mail of a member in figures
 //! - [`queries`]: all SQL on mail records
 
 mod batch;
+mod condition;
 pub mod events;
 mod handlers;
 mod item;

@@ -114,7 +114,8 @@ pub(super) async fn retry(
             status => return Err(not_allowed(status, "tried again")),
         }
         let again = another_attempt(record);
-        let added = queries::add(&mut transaction, member_id, &again, limit).await?;
+        let given = again.fingerprint();
+        let added = queries::add(&mut transaction, member_id, &again, &given, limit).await?;
         let Some(Added::Created(entity)) = added else {
             return Err(Code::MemberNotFound.into());
         };

@@ -162,6 +162,12 @@ catalogue! {
         "The mail record's status does not allow this",
         "Nothing was done; read the mail record for what became of the mail.",
     );
+    NotEligible = (
+        CONFLICT,
+        "not_eligible",
+        "The member must not be mailed",
+        "Do not send the mail; `errors` has all that is in the way.",
+    );
     IdempotencyKeyInUse = (
         CONFLICT,
         "idempotency_key_in_use",

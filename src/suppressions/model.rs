@@ -29,6 +29,20 @@ pub enum SuppressionReason {
     Invalid,
 }
 
+impl SuppressionReason {
+    /// As the API has it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::HardBounce => "hard_bounce",
+            Self::Complaint => "complaint",
+            Self::Unsubscribe => "unsubscribe",
+            Self::Manual => "manual",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
 /// What mail must not be sent to the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]

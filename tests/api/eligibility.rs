@@ -173,3 +173,96 @@ async fn what_was_said_counts_for_its_topic_and_for_marketing_mail_alone() {
             .expect("deleted");
     }
 }
+
+#[tokio::test]
+async fn a_mail_record_is_written_if_the_member_may_be_mailed() {
+    let app = App::start().await;
+    let ann = app.member("ann").await;
+    let records = format!("{ann}/mail-records");
+    let mail = json!({"subject": "Hi", "category": "marketing"});
+    let ask = async |query: &str, body: &Value| {
+        app.post(&format!("{records}?{query}"), body.clone()).await
+    };
+    let written = ask("if_eligible=true", &mail).await.expect(201);
+    assert_eq!(written.body["status"], "recorded");
+
+    let unsubscribe = json!({"address": ANN, "reason": "unsubscribe"});
+    suppress(&app, unsubscribe).await;
+    say(&app, &ann, Some("news"), "pending").await;
+    for (query, places) in [
+        ("if_eligible=true", &[("#/recipient", "suppressed")][..]),
+        (
+            "if_eligible=true&otherwise=refuse",
+            &[("#/recipient", "suppressed")],
+        ),
+        (
+            "if_eligible=true&topic=news",
+            &[
+                ("#/recipient", "suppressed"),
+                ("#/category", "consent_pending"),
+            ],
+        ),
+    ] {
+        let problem = ask(query, &mail).await.problem(409, "not_eligible");
+        let errors = problem["errors"].as_array().expect("errors").iter();
+        let found: Vec<_> = errors
+            .map(|error| {
+                (
+                    error["pointer"].as_str().expect("a place"),
+                    error["code"].as_str().expect("a code"),
+                )
+            })
+            .collect();
+        assert_eq!(found, places, "{query}");
+    }
+    assert_eq!(app.get(&records).await.ids().len(), 1);
+
+    let query = "if_eligible=true&otherwise=suppress&topic=news";
+    let suppressed = ask(query, &mail).await.expect(201);
+    assert_eq!(suppressed.body["status"], "suppressed");
+    assert_eq!(
+        suppressed.body["status_reason"],
+        "The address is suppressed: unsubscribe. Marketing mail was not agreed to yet."
+    );
+    let events = format!("{}/events", suppressed.header("location"));
+    let events = app.get(&events).await.expect(200).body["data"].clone();
+    assert_eq!(events[0]["type"], "suppressed");
+    assert_eq!(events[0]["diagnostic"], suppressed.body["status_reason"]);
+
+    // Another mail, another address, and whoever does not ask.
+    let reset = json!({"subject": "Your password", "category": "transactional"});
+    ask("if_eligible=true", &reset).await.expect(201);
+    let elsewhere =
+        json!({"subject": "Hi", "category": "marketing", "recipient": "lee@example.org"});
+    ask("if_eligible=true", &elsewhere).await.expect(201);
+    ask("otherwise=suppress", &mail).await.expect(201);
+    let nobody = format!("/api/v1/members/{}/mail-records", uuid::Uuid::now_v7());
+    app.post(&format!("{nobody}?if_eligible=true"), mail)
+        .await
+        .problem(404, "member_not_found");
+}
+
+#[tokio::test]
+async fn a_mail_that_was_written_down_stays_so_whatever_is_in_the_way_since() {
+    let app = App::start().await;
+    let ann = app.member("ann").await;
+    let mail = json!({"subject": "Hi", "external_id": "card-1"});
+    for query in ["if_eligible=true", "if_eligible=true&otherwise=suppress"] {
+        let records = format!("{ann}/mail-records?{query}");
+        let first = app.post(&records, mail.clone()).await;
+        assert_eq!(first.body["status"], "recorded");
+        let suppression = suppress(&app, json!({"address": ANN})).await;
+        let again = app.post(&records, mail.clone()).await.expect(200);
+        assert_eq!(again.text, first.text);
+        // One that was suppressed is the same mail, too.
+        let other = json!({"subject": "Hi", "external_id": "card-2"});
+        let suppressed = format!("{ann}/mail-records?if_eligible=true&otherwise=suppress");
+        let first = app.post(&suppressed, other.clone()).await;
+        assert_eq!(first.body["status"], "suppressed");
+        let again = app.post(&suppressed, other).await.expect(200);
+        assert_eq!(again.text, first.text);
+        app.delete(&format!("/api/v1/suppressions/{suppression}"))
+            .await
+            .expect(204);
+    }
+}

@@ -5,6 +5,7 @@ mod kit;
 
 mod arrows;
 mod batches;
+mod blocking_model;
 mod bodies;
 mod by_external_id;
 mod cancellation;
@@ -58,6 +59,7 @@ mod scale;
 mod search;
 mod shutdown;
 mod streams;
+mod suppression_paths;
 mod suppressions;
 mod text;
 mod transitions;

@@ -21,18 +21,19 @@ pub(in crate::mail_records) enum Added {
 }
 
 /// Adds a mail record to a member, or finds that it is there already; none if there is no such
-/// member.
+/// member. `fingerprint` is that of what was given.
 pub(in crate::mail_records) async fn add(
     connection: &mut PgConnection,
     member_id: Uuid,
     record: &MailRecordInput,
+    fingerprint: &[u8],
     limit: FailureLimit,
 ) -> Result<Option<Added>, Problem> {
     if !may_follow(record.status) {
-        return add_record(connection, member_id, record).await;
+        return add_record(connection, member_id, record, fingerprint).await;
     }
     let mut transaction = connection.begin().await?;
-    let added = add_record(&mut transaction, member_id, record).await?;
+    let added = add_record(&mut transaction, member_id, record, fingerprint).await?;
     if let Some(Added::Created(record)) = &added {
         follow_first(&mut transaction, record, limit).await?;
     }
@@ -44,19 +45,19 @@ async fn add_record(
     connection: &mut PgConnection,
     member_id: Uuid,
     record: &MailRecordInput,
+    fingerprint: &[u8],
 ) -> Result<Option<Added>, Problem> {
-    let fingerprint = record.fingerprint();
     // Once, unless what has the key vanishes between the two statements.
     for _ in 0..3 {
         let id = Uuid::now_v7();
-        let inserted = insert(&mut *connection, member_id, id, record, &fingerprint).await?;
+        let inserted = insert(&mut *connection, member_id, id, record, fingerprint).await?;
         if let Some(record) = inserted {
             return Ok(Some(Added::Created(record)));
         }
         let Some(member) = standing(&mut *connection, member_id, record).await? else {
             return Ok(None);
         };
-        match member.verdict(record, &fingerprint) {
+        match member.verdict(record, fingerprint) {
             None => {}
             Some(Verdict::Refused(problem)) => return Err(problem),
             Some(Verdict::Standing(id)) => {
@@ -67,6 +68,20 @@ async fn add_record(
         }
     }
     Err(Code::ExternalIdTaken.into())
+}
+
+/// The mail record that is there already, written with the same body.
+pub(in crate::mail_records) async fn repeated(
+    connection: &mut PgConnection,
+    member_id: Uuid,
+    record: &MailRecordInput,
+    fingerprint: &[u8],
+) -> sqlx::Result<Option<MailRecord>> {
+    let member = standing(&mut *connection, member_id, record).await?;
+    match member.and_then(|member| member.verdict(record, fingerprint)) {
+        Some(Verdict::Standing(id)) => get(connection, member_id, id).await,
+        _ => Ok(None),
+    }
 }
 
 /// Adds a mail record to a member; none if there is no such member, if one of its keys is taken, or if

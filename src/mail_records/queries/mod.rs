@@ -14,7 +14,7 @@ use futures_util::Stream;
 use sqlx::{PgConnection, PgExecutor, query_scalar};
 use uuid::Uuid;
 
-pub(super) use add::{Added, add};
+pub(super) use add::{Added, add, repeated};
 pub(super) use batch::add_all;
 pub(super) use list::OfMember;
 pub use list::newest_of_member;

@@ -70,6 +70,7 @@ async fn happen(code: Code) -> Refusal {
         Code::ProviderMessageIdTaken => register::provider_message_id_taken().await,
         Code::ConfirmationRequired => register::confirmation_required().await,
         Code::InvalidTransition => register::invalid_transition().await,
+        Code::NotEligible => register::not_eligible().await,
         Code::IdempotencyKeyInUse => register::idempotency_key_in_use().await,
         Code::AnswerErased => register::answer_erased().await,
         Code::PreconditionFailed => register::precondition_failed().await,

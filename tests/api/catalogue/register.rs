@@ -59,6 +59,16 @@ pub(super) async fn invalid_transition() -> Refusal {
     of_answer(operation, app.act(&format!("{record}/retry")).await)
 }
 
+pub(super) async fn not_eligible() -> Refusal {
+    let app = App::start().await;
+    let records = format!("{}/mail-records?if_eligible=true", app.member("ann").await);
+    let body = json!({"address": "ann@example.org"});
+    app.post("/api/v1/suppressions", body).await.expect(201);
+    let operation = "POST /api/v1/members/{member_id}/mail-records";
+    let refused = app.post(&records, json!({"subject": "Hi"})).await;
+    of_answer(operation, refused)
+}
+
 pub(super) async fn email_taken() -> Refusal {
     let app = App::start().await;
     app.member("ann").await;
