@@ -32,7 +32,7 @@ const BOUND: u64 = 101_000;
 
 /// Values that most rows have, that few have, that none has; the few stand together, at one end of an
 /// order.
-const FILTERS: [(&str, &str); 27] = [
+const FILTERS: [(&str, &str); 31] = [
     ("members", "status=active"),
     ("members", "status=suspended"),
     ("members", "status=pending"),
@@ -48,6 +48,10 @@ const FILTERS: [(&str, &str); 27] = [
     ("members", "q=anber"),
     ("members", "q=a"),
     ("members", "q=%C3%A4n"),
+    ("members", "mailability=ok"),
+    ("members", "mailability=no_address"),
+    ("members", "mailability=suppressed"),
+    ("members", "mailability=unsubscribed"),
     ("mail_records", "status=delivered"),
     ("mail_records", "status=bounced"),
     ("mail_records", "status=scheduled"),

@@ -3,10 +3,10 @@
 
 INSERT INTO members
     (id, external_id, email, email_folded, name, name_folded, search_text, birth, joined, status, tags,
-     created_at, updated_at)
+     created_at, updated_at, suppressed_until, consent_withdrawn)
 SELECT
     (lpad(to_hex(n), 8, '0') || '-0000-7000-8000-000000000000')::uuid,
-    'm-' || n, address, address, initcap(name), name, name || chr(10) || address,
+    'm-' || n, CASE WHEN n < 998000 THEN address END, CASE WHEN n < 998000 THEN address END, initcap(name), name, name || chr(10) || address,
     -- Two in five have none; of the others many share one.
     CASE WHEN n % 5 > 1 THEN '1930-01-01'::date + (n::bigint * 7919 % 25000)::int END,
     '1990-01-01'::date + n / 80,
@@ -14,7 +14,7 @@ SELECT
     CASE WHEN n < 500 THEN '{founder}'::text[] WHEN n % 2 = 0 THEN '{member,news}' ELSE '{member}' END,
     -- A thousand at once, as an import writes them.
     '2000-01-01T00:00:00Z'::timestamptz + n / 1000 * interval '1 day',
-    now()
+    now(), CASE WHEN n % 50 = 3 THEN 'infinity'::timestamptz END, n < 1000
 FROM (
     SELECT n, 'm' || n || '@example.org' AS address,
         CASE WHEN n % 50000 = 7 THEN 'zywiec' ELSE syllables[1 + n % 20] || syllables[1 + n / 20 % 20] END
