@@ -61,14 +61,17 @@ impl Member {
         counts.map(|(_, state)| state)
     }
 
-    /// Whether something was withdrawn, and nothing that was spoken of is left.
-    fn withdrew(&self) -> bool {
+    /// What counts today of all that she spoke of.
+    fn states(&self) -> Vec<&'static str> {
         let spoken_of: BTreeSet<_> = self.said.iter().map(|(topic, ..)| *topic).collect();
-        let states: Vec<_> = spoken_of
-            .iter()
-            .filter_map(|topic| self.state(*topic))
-            .collect();
-        !states.is_empty() && states.iter().all(|state| STATES[*state] == "withdrawn")
+        let states = spoken_of.iter().filter_map(|topic| self.state(*topic));
+        states.map(|state| STATES[state]).collect()
+    }
+
+    /// Whether nothing is left that she did not refuse.
+    fn refused_all(&self) -> bool {
+        let states = self.states();
+        !states.is_empty() && states.iter().all(|state| *state == "withdrawn")
     }
 }
 
@@ -91,7 +94,7 @@ impl Model {
             }
             Step::Delete(who) => {
                 if let Some(member) = self.members.remove(&who)
-                    && member.withdrew()
+                    && member.states().contains(&"withdrawn")
                     && let Some(address) = member.address
                 {
                     self.suppressed.insert((address, 1));
@@ -122,7 +125,7 @@ impl Model {
         match member.address {
             None => "no_address",
             Some(address) if self.is_suppressed(address, &[0, 2]) => "suppressed",
-            Some(address) if self.is_suppressed(address, &[1]) || member.withdrew() => {
+            Some(address) if self.is_suppressed(address, &[1]) || member.refused_all() => {
                 "unsubscribed"
             }
             Some(_) => "ok",
@@ -133,6 +136,8 @@ impl Model {
     fn obstacles(&self, member: &Member, topic: Option<usize>) -> BTreeSet<&'static str> {
         let (reasons, state) = match topic {
             None => (&[0, 2][..], None),
+            // Who refused all that she spoke of has refused all.
+            Some(0) if member.refused_all() => (&[0, 1, 2][..], Some(2)),
             Some(topic) => (&[0, 1, 2][..], member.state(topic)),
         };
         let mut codes = BTreeSet::new();
