@@ -68,7 +68,8 @@ pub struct Consent {
     "evidence": {"form": "join-2024", "ip": "192.0.2.7"}
 }))]
 pub struct ConsentInput {
-    /// What the mail is about; all marketing mail where it is not given, whatever was said about a topic
+    /// What the mail is about, in a word of the caller's own that is always spelled the same: `News` is
+    /// another topic than `news`. All marketing mail where it is not given, whatever was said about a topic
     /// before.
     #[serde(default)]
     pub topic: Option<Topic>,

@@ -86,6 +86,8 @@ pub struct Member {
     pub tags: Tags,
     /// The caller's own data about the member.
     pub attributes: JsonObject,
+    /// It changes in the moment in which a suppression ends; `version`, and with it the entity tag, follows
+    /// within about a minute.
     pub mailability: Mailability,
     /// When it was first written.
     pub created_at: Timestamp,
