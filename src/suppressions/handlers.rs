@@ -80,6 +80,8 @@ pub(super) async fn list(
 }
 
 /// Read a suppression
+///
+/// One that has ended is there until it is removed, which is soon.
 #[utoipa::path(
     get, path = "/api/v1/suppressions/{id}", operation_id = "read_suppression", tag = "suppressions",
     params(SuppressionPath, Preconditions),

@@ -116,6 +116,8 @@ pub(in crate::mail_records) async fn list(
 }
 
 /// Read an event
+///
+/// The first one of a mail record has the record's own id. An event never changes.
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}/mail-records/{id}/events/{event_id}",
     operation_id = "read_mail_event", tag = "mail-events", params(MailEventPath),
