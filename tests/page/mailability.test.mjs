@@ -58,17 +58,28 @@ test("who unsubscribed gets no marketing mail, and all other", async () => {
   ]);
 });
 
-test("what was said on a topic is told as it stands today", async () => {
+test("what was said on each topic is told as it stands today", async () => {
   const bo = await add("Bo Topical", "mailability", { email: "bo.topical@example.org" });
-  const occurred_at = "2024-03-01T12:00:00Z";
-  await consent(bo, { topic: "newsletter", state: "pending", occurred_at: "2024-02-01T12:00:00Z" });
-  await consent(bo, { topic: "newsletter", state: "withdrawn", occurred_at });
+  const say = (topic, state, month) =>
+    consent(bo, { topic, state, occurred_at: `2024-0${month}-01T12:00:00Z` });
+  await say("newsletter", "pending", 1);
+  await say("newsletter", "withdrawn", 2);
+  const newsletter = "newsletter: withdrawn, 2024-02-01 12:00:00 UTC";
+  const refused = await visitMember(bo);
+  assert.equal(refused.badge, "unsubscribed");
+  assert.deepEqual(refused.answers, [
+    "may be sent",
+    "must not be sentconsent was withdrawn",
+    newsletter,
+  ]);
+
+  await say("offers", "granted", 3);
   const { badge, answers } = await visitMember(bo);
-  assert.equal(badge, "unsubscribed");
+  assert.equal(badge, "ok");
   assert.deepEqual(answers, [
     "may be sent",
     "may be sent",
-    "newsletter: withdrawn, 2024-03-01 12:00:00 UTC",
+    `offers: granted, 2024-03-01 12:00:00 UTC${newsletter}`,
   ]);
 });
 
