@@ -44,8 +44,8 @@ NO_SCHEMA_TELLS = {
     ("#/external_id", "mismatch"),
 }
 # Whether a precondition holds depends on the version that the resource is in, and whether a key is
-# free on what it was used for.
-BY_WHAT_WAS_BEFORE = {"precondition_failed", "idempotency_key_reused"}
+# free on what it was used for; and an answer is erased with what it told of.
+BY_WHAT_WAS_BEFORE = {"precondition_failed", "idempotency_key_reused", "answer_erased"}
 
 
 @schemathesis.check

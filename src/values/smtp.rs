@@ -72,7 +72,7 @@ impl ToSchema for EnhancedCode {}
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type,
 )]
-#[serde(try_from = "i64")]
+#[serde(try_from = "f64")]
 #[sqlx(transparent)]
 pub struct SmtpCode(i16);
 
@@ -83,17 +83,19 @@ impl SmtpCode {
     }
 }
 
-impl TryFrom<i64> for SmtpCode {
+/// From a number, of which JSON may write 550 as `550.0`.
+impl TryFrom<f64> for SmtpCode {
     type Error = Invalid;
 
-    fn try_from(code: i64) -> Result<Self, Invalid> {
-        match i16::try_from(code) {
-            Ok(code @ 200..=599) => Ok(Self(code)),
-            _ => Err(Invalid::new(
+    fn try_from(number: f64) -> Result<Self, Invalid> {
+        let mut codes = 200..=599;
+        let code = codes.find(|code| f64::from(*code).total_cmp(&number).is_eq());
+        code.map(Self).ok_or_else(|| {
+            Invalid::new(
                 "out_of_range",
                 "A reply code has three digits, 200 to 599 (RFC 5321, section 4.2).",
-            )),
-        }
+            )
+        })
     }
 }
 
@@ -138,8 +140,11 @@ mod tests {
 
     #[test]
     fn a_reply_code_is_from_200_to_599() {
-        assert_eq!(SmtpCode::try_from(550).map(SmtpCode::get), Ok(550));
-        for code in [-1, 0, 199, 600, 65_736] {
+        for code in ["550", "550.0", "5.5e2"] {
+            let code: SmtpCode = serde_json::from_str(code).expect("a code");
+            assert_eq!(code.get(), 550);
+        }
+        for code in [-1.0, 0.0, 199.0, 550.5, 600.0, 65_736.0, f64::NAN] {
             assert!(SmtpCode::try_from(code).is_err(), "{code}");
         }
     }

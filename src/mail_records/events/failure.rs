@@ -84,8 +84,8 @@ fn codes(event: &MailEvent) -> (Option<SmtpCode>, Option<EnhancedCode>) {
     let enhanced_code = place.and_then(|place| enhanced(&words[place]));
     let in_front = place.map_or(0, |place| place.saturating_sub(1));
     let smtp_code = words.get(in_front).and_then(|word| {
-        let code: i64 = word.parse().ok()?;
-        code.try_into().ok()
+        let code: i16 = word.parse().ok()?;
+        f64::from(code).try_into().ok()
     });
     (
         event.smtp_code.or(smtp_code),
@@ -100,12 +100,12 @@ mod tests {
 
     fn of(
         kind: &str,
-        smtp_code: Option<i64>,
+        smtp_code: Option<i16>,
         enhanced_code: Option<&str>,
         diagnostic: &str,
     ) -> Option<Failure> {
         let event = MailEvent {
-            smtp_code: smtp_code.map(|code| code.try_into().expect("a code")),
+            smtp_code: smtp_code.map(|code| f64::from(code).try_into().expect("a code")),
             enhanced_code: enhanced_code.map(|code| code.parse().expect("a code")),
             ..event(1, kind, 0, Some(diagnostic))
         };
