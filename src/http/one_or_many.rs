@@ -11,12 +11,14 @@ use utoipa::{
 };
 
 use super::{
+    batch::{MAX_ITEMS, wrong_count},
     decode::{self, MAX_ERRORS},
     extract::{has_type, whole_body},
 };
-use crate::problem::{Code, FieldError, Problem};
-
-const MAX_ITEMS: usize = 1000;
+use crate::{
+    problem::{Code, FieldError, Problem},
+    values::Invalid,
+};
 
 /// One, or a list that is taken as a whole.
 #[derive(Debug)]
@@ -34,16 +36,8 @@ impl<T: DeserializeOwned + PartialSchema> OneOrMany<T> {
         let Ok(texts) = serde_json::from_slice::<Vec<&RawValue>>(body) else {
             return decode::body(body).map(Self::One);
         };
-        if !(1..=MAX_ITEMS).contains(&texts.len()) {
-            let detail = format!(
-                "1 to {MAX_ITEMS} items are expected, and not {}.",
-                texts.len()
-            );
-            return Err(refused(vec![FieldError::at_pointer(
-                [],
-                "out_of_range",
-                detail,
-            )]));
+        if let Some(Invalid { code, detail }) = wrong_count(texts.len()) {
+            return Err(refused(vec![FieldError::at_pointer([], code, detail)]));
         }
         let mut items = Vec::with_capacity(texts.len());
         let mut errors = Vec::new();

@@ -22,7 +22,16 @@ use crate::{
     values::{Invalid, PublicUrl, strict},
 };
 
-const MAX_ITEMS: usize = 1000;
+pub(in crate::http) const MAX_ITEMS: usize = 1000;
+
+/// Why so many items are not taken, if they are not.
+pub(in crate::http) fn wrong_count(count: usize) -> Option<Invalid> {
+    if (1..=MAX_ITEMS).contains(&count) {
+        return None;
+    }
+    let detail = format!("1 to {MAX_ITEMS} items are expected, and not {count}.");
+    Some(Invalid::new("out_of_range", detail))
+}
 
 /// How a batch is written.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -51,11 +60,7 @@ struct Counted;
 impl<'de> Deserialize<'de> for Counted {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let count = Vec::<IgnoredAny>::deserialize(deserializer)?.len();
-        if (1..=MAX_ITEMS).contains(&count) {
-            return Ok(Self);
-        }
-        let detail = format!("1 to {MAX_ITEMS} items are expected, and not {count}.");
-        Err(D::Error::custom(Invalid::new("out_of_range", detail)))
+        wrong_count(count).map_or(Ok(Self), |invalid| Err(D::Error::custom(invalid)))
     }
 }
 

@@ -9,5 +9,6 @@ mod results;
 mod write;
 
 pub use input::{Batch, BatchInput, BatchParameters};
+pub(in crate::http) use input::{MAX_ITEMS, wrong_count};
 pub use results::{BatchResults, ItemAnswer, prefer};
 pub use write::{Outcome, in_turn};
