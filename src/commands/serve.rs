@@ -21,7 +21,7 @@ use crate::{
         body::Bodies,
         edge::Edge,
         idempotency::{self, Retention},
-        layers::Limits,
+        layers::{Limits, SecondAttempts},
         server::{self, Shutdown},
         streams::Streams,
         sweep::sweep,
@@ -77,6 +77,7 @@ impl Service {
                 hosts: config.allowed_hosts.clone().into(),
                 require_if_match: config.require_if_match,
                 writes: writes.clone(),
+                second_attempts: SecondAttempts::default(),
                 shutdown: shutdown.clone(),
             },
             edge: Edge {

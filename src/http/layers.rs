@@ -1,7 +1,7 @@
 //! What happens to every request, from the outside in: an id, a log line and the answer's end, the
 //! limits of the header, the body read whole, a deadline, and writes kept from being cancelled.
 
-use std::{any::Any, panic::AssertUnwindSafe, time::Duration};
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
@@ -11,7 +11,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::Mutex,
+    time::{Instant, timeout_at},
+};
 use tokio_util::task::TaskTracker;
 use tracing::{Instrument, Span, error, info, info_span};
 use uuid::Uuid;
@@ -27,7 +30,7 @@ const MAX_URI: usize = 8 * 1024;
 /// Bytes of all header fields together.
 const MAX_HEADER: usize = 32 * 1024;
 /// How often a write is run that others are in the way of. Each time, one of those gets through.
-const WRITE_ATTEMPTS: usize = 5;
+const WRITE_ATTEMPTS: usize = 10;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The bounds of a request, and where running writes are counted.
@@ -41,8 +44,14 @@ pub struct Limits {
     pub require_if_match: bool,
     /// Writes that go on when their client has left.
     pub writes: TaskTracker,
+    pub second_attempts: SecondAttempts,
     pub shutdown: Shutdown,
 }
+
+/// The turn of writes that the database undid in favour of others: one at a time, so that those that
+/// were in each other's way once are not so again.
+#[derive(Debug, Clone, Default)]
+pub struct SecondAttempts(Arc<Mutex<()>>);
 
 /// The id by which the log names a request.
 #[derive(Debug, Clone)]
@@ -216,7 +225,7 @@ async fn run_bounded(limits: &Limits, request: Request, next: Next) -> Result<Re
     parts.extensions.insert(RequestBody(body.clone()));
     // A write runs to its end in a task of its own. Cancelled half way, it would stop between two
     // statements, or give a connection back inside an open transaction.
-    let write = write(parts, body, next).in_current_span();
+    let write = write(limits.second_attempts.clone(), parts, body, next).in_current_span();
     let write = limits.writes.spawn(async move {
         let response = write.await;
         drop(place);
@@ -233,19 +242,28 @@ async fn run_bounded(limits: &Limits, request: Request, next: Next) -> Result<Re
 }
 
 /// Runs a write, and runs it again where the database undid it in favour of another.
-async fn write(parts: Parts, body: Bytes, next: Next) -> Response {
+async fn write(again: SecondAttempts, parts: Parts, body: Bytes, next: Next) -> Response {
     let run = || {
         let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
         next.clone().run(request)
     };
+    let mut response = run().await;
+    if !was_undone(&response) {
+        return response;
+    }
+    let _turn = again.0.lock().await;
     for _ in 1..WRITE_ATTEMPTS {
-        let response = run().await;
-        let problem = response.extensions().get::<Problem>();
-        if problem.is_none_or(|problem| problem.code != Code::WriteConflict) {
-            return response;
+        response = run().await;
+        if !was_undone(&response) {
+            break;
         }
     }
-    run().await
+    response
+}
+
+fn was_undone(response: &Response) -> bool {
+    let problem = response.extensions().get::<Problem>();
+    problem.is_some_and(|problem| problem.code == Code::WriteConflict)
 }
 
 fn check_header(request: &Request) -> Result<(), Problem> {
