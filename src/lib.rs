@@ -6,6 +6,7 @@
 //! - [`eligibility`]: whether a member may be mailed
 //! - [`consents`]: what members said about marketing mail
 //! - [`suppressions`]: addresses that must not be mailed
+//! - [`access_keys`]: who may do what
 //! - [`http`]: what every resource needs of HTTP
 //! - [`problem`]: errors as values, and their catalogue
 //! - [`values`]: text, addresses, dates: parsed at the edge, valid ever after
@@ -14,8 +15,9 @@
 //! - [`config`]: every setting
 //!
 //! The arrows between them go one way: `main → commands → app → members → mail_records → eligibility →
-//! consents → suppressions → http → problem → values`, and `postgres → config` beside them.
+//! consents → suppressions → access_keys → http → problem → values`, and `postgres → config` beside them.
 
+pub mod access_keys;
 pub mod app;
 pub mod commands;
 pub mod config;

@@ -7,7 +7,7 @@ use std::{
 
 use clap::{Parser, Subcommand};
 use member_mail::{
-    commands::{migrate, openapi, seed, serve},
+    commands::{keys, migrate, openapi, seed, serve},
     config,
 };
 
@@ -34,6 +34,9 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
         mail: u32,
     },
+    /// Make, list, rotate and revoke access keys, also while the service runs.
+    #[command(subcommand)]
+    Keys(keys::Command),
 }
 
 fn main() -> ExitCode {
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
             Command::Migrate => migrate::run().await,
             Command::Openapi => openapi::run(),
             Command::Seed { mail } => seed::run(mail).await,
+            Command::Keys(command) => keys::run(command).await,
         }
     });
     // A blocking task that still runs, an unfinished initdb say, must not hold up the exit.

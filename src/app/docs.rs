@@ -73,6 +73,7 @@ pub(super) fn preamble() -> OpenApi {
             "mail-events",
             "What became of each mail: append-only, and the source of its status",
         ),
+        ("access-keys", "Who may do what"),
         (
             "problems",
             "The catalogue of what a request can be refused with",

@@ -20,7 +20,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    consents, eligibility,
+    access_keys, consents, eligibility,
     http::{
         edge::Edge,
         idempotency::Retention,
@@ -84,6 +84,7 @@ fn documented() -> (Router<PgPool>, OpenApi) {
         .merge(eligibility::router())
         .merge(consents::router())
         .merge(suppressions::router())
+        .merge(access_keys::router())
         .merge(problems::router())
         .split_for_parts();
     let (_, health) = health::router().split_for_parts();

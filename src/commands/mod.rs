@@ -1,5 +1,6 @@
 //! The commands of the program, one file for each.
 
+pub mod keys;
 pub mod migrate;
 pub mod openapi;
 pub mod seed;
@@ -11,6 +12,7 @@ use std::{
 };
 
 use tracing_subscriber::EnvFilter;
+use uuid::Uuid;
 
 use crate::{
     config::{Config, ConfigError, LogFormat},
@@ -36,6 +38,10 @@ pub enum Error {
          nothing that was acknowledged is lost"
     )]
     LostPostgres { place: String },
+    #[error("there is no access key {id}; see member-mail keys list")]
+    NoSuchKey { id: Uuid },
+    #[error("the access key {id} is revoked or has expired; make another")]
+    EndedKey { id: Uuid },
     #[error("{0}")]
     Io(#[from] io::Error),
 }

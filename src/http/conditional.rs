@@ -166,7 +166,7 @@ impl Preconditions {
 }
 
 /// The versions that a write may be done to: those of `only` (all, if none), less those of `except`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Guard {
     pub only: Option<Vec<i64>>,
     pub except: Vec<i64>,

@@ -114,6 +114,12 @@ catalogue! {
         "There is no such event",
         "This mail record has no event with that id.",
     );
+    AccessKeyNotFound = (
+        NOT_FOUND,
+        "access_key_not_found",
+        "There is no such access key",
+        "There never was one with that id.",
+    );
     MethodNotAllowed = (
         METHOD_NOT_ALLOWED,
         "method_not_allowed",
@@ -167,6 +173,12 @@ catalogue! {
         "not_eligible",
         "The member must not be mailed",
         "Do not send the mail; `errors` has all that is in the way.",
+    );
+    AccessKeyEnded = (
+        CONFLICT,
+        "access_key_ended",
+        "The access key is revoked or has expired",
+        "Make another one.",
     );
     IdempotencyKeyInUse = (
         CONFLICT,

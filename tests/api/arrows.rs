@@ -8,7 +8,7 @@ use std::{
 use uuid::Uuid;
 
 /// The rooms of the house: each may use those behind it.
-const CHAIN: [&str; 11] = [
+const CHAIN: [&str; 12] = [
     "main",
     "commands",
     "app",
@@ -17,6 +17,7 @@ const CHAIN: [&str; 11] = [
     "eligibility",
     "consents",
     "suppressions",
+    "access_keys",
     "http",
     "problem",
     "values",

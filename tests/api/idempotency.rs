@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, Connection};
 
 use crate::kit::{
     Answer, App, Settings,
-    document::{Subject, operations},
+    document::{ACCESS_KEYS, Subject, operations},
     request::Request,
     sessions::until_locked,
     wait::until,
@@ -70,6 +70,8 @@ async fn every_post_is_done_once_for_a_key() {
     let subject = Subject::create(&app).await;
     let mut posts = operations();
     posts.retain(|operation| operation.method == Method::POST);
+    // Their answers hold a secret, which must not be kept.
+    posts.retain(|operation| !operation.path.starts_with(ACCESS_KEYS));
     assert!(posts.len() >= 4);
     for operation in posts {
         let name = operation.name();

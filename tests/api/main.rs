@@ -3,6 +3,7 @@
 
 mod kit;
 
+mod access;
 mod arrows;
 mod batches;
 mod blocking_model;

@@ -103,7 +103,7 @@ fn every_operation_is_described_in_full() {
         let verb = id.split('_').next().expect("verb");
         let expected: &[_] = match method {
             Method::GET => &["read", "list"],
-            Method::POST => &["create", "report", "cancel", "retry"],
+            Method::POST => &["create", "report", "cancel", "retry", "rotate"],
             Method::PUT => &["replace"],
             Method::PATCH => &["update"],
             Method::DELETE => &["delete"],
@@ -215,7 +215,7 @@ fn nothing_in_the_document_is_of_an_older_version() {
 /// Fills the register as `seed` does, and answers each operation's request as the document has it.
 #[tokio::test]
 async fn every_example_works_as_it_stands() {
-    let app = App::start().await;
+    let app = App::start_with_key().await;
     let mut sql = app.sql().await;
     for operation in operations() {
         let name = operation.name();
@@ -231,6 +231,10 @@ async fn every_example_works_as_it_stands() {
              SELECT $3, address_hash('a@example.org'), 'manual', 'all', 'api'
              WHERE $1 <> $2 AND $3 <> $4",
             "INSERT INTO consents (member_id, id, state) SELECT $1, $4, 'granted' WHERE $3 <> $2",
+            "DELETE FROM access_keys WHERE id = '018cc251-f40a-7fff-8000-00000000000b' AND $1 <> $2 AND $3 <> $4",
+            "INSERT INTO access_keys (id, name, secret_hash, scopes)
+             SELECT '018cc251-f40a-7fff-8000-00000000000b', 'a', sha256('a'), '{admin}'
+             WHERE $1 <> $2 AND $3 <> $4",
             "INSERT INTO mail_events (member_id, mail_record_id, id, type, occurred_at, effect)
              SELECT $1, $2, $2, 'recorded', now(), 'applied' WHERE $3 <> $4",
         ] {

@@ -28,7 +28,7 @@ fn help_names_every_setting_and_command() {
         assert!(help.contains(setting.name), "{}", setting.name);
         assert!(help.contains(setting.allowed), "{}", setting.name);
     }
-    for command in ["serve", "migrate", "openapi", "seed"] {
+    for command in ["serve", "migrate", "openapi", "seed", "keys"] {
         assert!(help.contains(&format!("\n  {command} ")), "{command}");
     }
 }

@@ -5,6 +5,7 @@ mod kit;
 mod commands;
 mod crashes;
 mod databases;
+mod keys;
 mod ledger;
 mod lifecycle;
 #[cfg(target_os = "linux")]

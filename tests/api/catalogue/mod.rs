@@ -1,9 +1,11 @@
 //! Every problem of the catalogue, made to happen.
 //!
 //! - `request`: what is wrong with the request itself
+//! - `access`: who may do what
 //! - `register`: what is in conflict with what the register has, or is not there
 //! - `service`: what lies with the service, its database and time
 
+mod access;
 mod register;
 mod request;
 mod service;
@@ -62,6 +64,7 @@ async fn happen(code: Code) -> Refusal {
         Code::ConsentNotFound => register::consent_not_found().await,
         Code::SuppressionNotFound => register::suppression_not_found().await,
         Code::MailEventNotFound => register::mail_event_not_found().await,
+        Code::AccessKeyNotFound => access::access_key_not_found().await,
         Code::MethodNotAllowed => request::method_not_allowed().await,
         Code::NotAcceptable => request::not_acceptable().await,
         Code::RequestTimeout => service::request_timeout().await,
@@ -71,6 +74,7 @@ async fn happen(code: Code) -> Refusal {
         Code::ConfirmationRequired => register::confirmation_required().await,
         Code::InvalidTransition => register::invalid_transition().await,
         Code::NotEligible => register::not_eligible().await,
+        Code::AccessKeyEnded => access::access_key_ended().await,
         Code::IdempotencyKeyInUse => register::idempotency_key_in_use().await,
         Code::AnswerErased => register::answer_erased().await,
         Code::PreconditionFailed => register::precondition_failed().await,

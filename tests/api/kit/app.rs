@@ -3,7 +3,9 @@
 use std::{collections::HashMap, net::SocketAddr, time::Duration};
 
 use hyper::Method;
-use member_mail::{commands::serve::Service, config::Config, http::server::Shutdown};
+use member_mail::{
+    access_keys::scopes::SCOPES, commands::serve::Service, config::Config, http::server::Shutdown,
+};
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool, postgres::PgConnectOptions};
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -11,6 +13,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use super::{
     Answer, Shim, Wire,
     database::Database,
+    document::ACCESS_KEYS,
     request::{HttpClient, Request, client},
 };
 
@@ -87,12 +90,21 @@ impl Settings {
     }
 }
 
+/// An access key, and where it is.
+#[derive(Debug, Clone)]
+pub(crate) struct AccessKey {
+    pub(crate) path: String,
+    pub(crate) key: String,
+}
+
 pub(crate) struct App {
     pub(crate) address: SocketAddr,
     pub(crate) database: Database,
     pub(crate) pool: PgPool,
     pub(crate) shutdown: Shutdown,
     client: HttpClient,
+    /// What requests carry.
+    pub(crate) key: Option<String>,
     pub(crate) serving: JoinHandle<()>,
 }
 
@@ -134,7 +146,26 @@ impl App {
             pool,
             shutdown,
             client: client(),
+            key: None,
             serving,
+        }
+    }
+
+    /// Starts a service that has an access key of every scope, which requests carry.
+    pub(crate) async fn start_with_key() -> Self {
+        let mut app = Self::start().await;
+        let scopes = SCOPES.map(|(name, _)| name);
+        app.key = Some(app.access_key(&scopes).await.key);
+        app
+    }
+
+    /// Makes an access key.
+    pub(crate) async fn access_key(&self, scopes: &[&str]) -> AccessKey {
+        let body = json!({"name": "a key", "scopes": scopes});
+        let created = self.post(ACCESS_KEYS, body).await.expect(201);
+        AccessKey {
+            path: created.header("location").to_owned(),
+            key: created.body["key"].as_str().expect("a key").to_owned(),
         }
     }
 
@@ -143,7 +174,11 @@ impl App {
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> Request {
-        Request::new(&self.client, method, self.url(path))
+        let request = Request::new(&self.client, method, self.url(path));
+        match &self.key {
+            Some(key) => request.with_key(key),
+            None => request,
+        }
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {

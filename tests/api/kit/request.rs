@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{
     HeaderMap, Method, StatusCode,
-    header::{CONTENT_TYPE, HeaderName, HeaderValue},
+    header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue},
 };
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
@@ -47,6 +47,17 @@ impl Request {
         let name: HeaderName = name.parse().expect("a field's name");
         let value = HeaderValue::from_bytes(value.as_ref()).expect("a field's value");
         self.headers.append(name, value);
+        self
+    }
+
+    /// Sends this key instead of the one that the service's requests carry.
+    pub(crate) fn with_key(self, key: &str) -> Self {
+        self.without_key()
+            .header(AUTHORIZATION.as_str(), format!("Bearer {key}"))
+    }
+
+    pub(crate) fn without_key(mut self) -> Self {
+        self.headers.remove(AUTHORIZATION);
         self
     }
 

@@ -1,0 +1,147 @@
+use axum::{
+    extract::State,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::{
+    key::Key,
+    model::{
+        AccessKey, AccessKeyInput, AccessKeyPath, AllAccessKeys, IssuedAccessKey, RotationInput,
+    },
+    queries::{self, Rotated},
+};
+use crate::{
+    http::{
+        answer::{Created, Entity},
+        conditional::Preconditions,
+        extract::{Json, Path},
+        list::{List, Paging, order::Sorting, page::Page},
+    },
+    problem::{Code, Problem},
+    refusals,
+};
+
+refusals!(NotFound: AccessKeyNotFound);
+refusals!(Ended: AccessKeyEnded);
+
+/// Create an access key
+///
+/// The answer is the only one that has the key itself. So it is not kept for an `Idempotency-Key`: when
+/// it is lost, revoke the key that the list shows, and create another.
+#[utoipa::path(
+    post, path = "/api/v1/access-keys", operation_id = "create_access_key", tag = "access-keys",
+    request_body = AccessKeyInput,
+    responses((status = 201, description = "Created", body = IssuedAccessKey, headers(
+        ("Location" = String, description = "Path of the new access key"),
+        ("ETag" = String, description = "Entity tag of the version"),
+    )))
+)]
+pub(super) async fn create(
+    State(pool): State<PgPool>,
+    Json(input): Json<AccessKeyInput>,
+) -> Result<Response, Problem> {
+    let key = generate(Uuid::now_v7())?;
+    let created = queries::create(&pool, key.id, &key.secret_hash(), &input).await?;
+    Ok(secret(Created {
+        location: format!("/api/v1/access-keys/{}", created.id),
+        entity: IssuedAccessKey::new(&key, created),
+    }))
+}
+
+/// List access keys, newest first unless sorted
+///
+/// Those that have expired or were revoked too.
+#[utoipa::path(
+    get, path = "/api/v1/access-keys", operation_id = "list_access_keys", tag = "access-keys",
+    params(Sorting<AccessKey>, Paging),
+    responses(
+        (status = 200, description = "A page of access keys, or all of them", body = Page<AccessKey>,
+            headers(("Link" = String, description = "Paths of the `next`, `prev` and `first` page (RFC 8288)"))),
+    )
+)]
+pub(super) async fn list(
+    State(pool): State<PgPool>,
+    List { filter, view }: List<AllAccessKeys, AccessKey>,
+) -> Result<Response, Problem> {
+    view.answer(&pool, filter).await
+}
+
+/// Read an access key
+#[utoipa::path(
+    get, path = "/api/v1/access-keys/{id}", operation_id = "read_access_key", tag = "access-keys",
+    params(AccessKeyPath, Preconditions),
+    responses((status = 200, description = "The access key", body = AccessKey), NotFound)
+)]
+pub(super) async fn read(
+    State(pool): State<PgPool>,
+    Path(AccessKeyPath { id }): Path<AccessKeyPath>,
+    preconditions: Preconditions,
+) -> Result<Response, Problem> {
+    let access_key = queries::get(&pool, id).await?;
+    preconditions.answer(access_key.ok_or(Code::AccessKeyNotFound)?)
+}
+
+/// Rotate an access key
+///
+/// It gets another secret, and keeps its id, name and scopes. The old secret opens until the overlap is
+/// over, or the next rotation. The answer is the only one that has the new key, and is not kept for an
+/// `Idempotency-Key`: when it is lost, rotate again.
+#[utoipa::path(
+    post, path = "/api/v1/access-keys/{id}/rotate", operation_id = "rotate_access_key",
+    tag = "access-keys", params(AccessKeyPath), request_body = RotationInput,
+    responses(
+        (status = 200, description = "The access key with its new secret", body = IssuedAccessKey,
+            headers(("ETag" = String, description = "Entity tag of the version"))),
+        NotFound, Ended,
+    )
+)]
+pub(super) async fn rotate(
+    State(pool): State<PgPool>,
+    Path(AccessKeyPath { id }): Path<AccessKeyPath>,
+    Json(RotationInput { overlap_seconds }): Json<RotationInput>,
+) -> Result<Response, Problem> {
+    let key = generate(id)?;
+    match queries::rotate(&pool, id, &key.secret_hash(), overlap_seconds).await? {
+        Rotated::Rotated(rotated) => Ok(secret(Entity(IssuedAccessKey::new(&key, rotated)))),
+        Rotated::Ended => Err(Code::AccessKeyEnded.into()),
+        Rotated::NotFound => Err(Code::AccessKeyNotFound.into()),
+    }
+}
+
+/// Revoke an access key
+///
+/// For good: it opens nothing any more, and stays in the list.
+#[utoipa::path(
+    delete, path = "/api/v1/access-keys/{id}", operation_id = "delete_access_key",
+    tag = "access-keys", params(AccessKeyPath, Preconditions),
+    responses((status = 204, description = "Revoked"), NotFound)
+)]
+pub(super) async fn delete(
+    State(pool): State<PgPool>,
+    Path(AccessKeyPath { id }): Path<AccessKeyPath>,
+    preconditions: Preconditions,
+) -> Result<StatusCode, Problem> {
+    if queries::revoke(&pool, id, &preconditions.guard()?).await? {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    let find = || queries::get(&pool, id);
+    Err(preconditions.unmet(find, Code::AccessKeyNotFound).await)
+}
+
+fn generate(id: Uuid) -> Result<Key, Problem> {
+    Key::generate(id).map_err(|error| {
+        tracing::error!("no random numbers: {error}");
+        Code::InternalError.into()
+    })
+}
+
+/// An answer that nobody between keeps.
+fn secret(answer: impl IntoResponse) -> Response {
+    let mut answer = answer.into_response();
+    let no_store = HeaderValue::from_static("no-store");
+    answer.headers_mut().insert(header::CACHE_CONTROL, no_store);
+    answer
+}

@@ -1,0 +1,23 @@
+//! Access keys: who may do what.
+//!
+//! - `handlers`: one function for each operation, with its route and its documentation
+//! - [`key`]: a key as its holder has it
+//! - [`scopes`]: what a key can be allowed to do
+//! - [`model`]: what is known of a key, as read and as written
+//! - [`queries`]: all SQL on access keys
+
+mod handlers;
+pub mod key;
+pub mod model;
+pub mod queries;
+pub mod scopes;
+
+use sqlx::PgPool;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(crate) fn router() -> OpenApiRouter<PgPool> {
+    OpenApiRouter::new()
+        .routes(routes!(handlers::create, handlers::list))
+        .routes(routes!(handlers::read, handlers::delete))
+        .routes(routes!(handlers::rotate))
+}

@@ -1,0 +1,127 @@
+//! All SQL on access keys. `Ok(None)` means that there is no such key.
+//!
+//! - `list`: the list
+
+mod list;
+
+use sqlx::{PgExecutor, PgPool, query};
+use uuid::Uuid;
+
+use super::{
+    key::SecretHash,
+    model::{AccessKey, AccessKeyInput, Overlap},
+    scopes::Scopes,
+};
+use crate::{
+    http::conditional::Guard,
+    values::{Line, Timestamp},
+};
+
+/// A checked query that answers whole access keys: what stands before the columns, and what behind.
+macro_rules! query_access_key {
+    ($before:tt, $after:tt $(, $argument:expr)* $(,)?) => {
+        sqlx::query_as!(
+            AccessKey,
+            $before
+                + r#" k.id, k.name as "name: Line<1, 200>", k.scopes as "scopes: Scopes",
+                    k.created_at as "created_at: Timestamp", k.expires_at as "expires_at: Timestamp",
+                    k.revoked_at as "revoked_at: Timestamp", k.last_used_at as "last_used_at: Timestamp",
+                    k.previous_valid_until as "previous_valid_until: Timestamp",
+                    k.updated_at as "updated_at: Timestamp", k.version "#
+                + $after,
+            $($argument),*
+        )
+    };
+}
+
+/// Adds a key.
+pub async fn create(
+    executor: impl PgExecutor<'_>,
+    id: Uuid,
+    secret_hash: &SecretHash,
+    input: &AccessKeyInput,
+) -> sqlx::Result<AccessKey> {
+    query_access_key!(
+        "INSERT INTO access_keys AS k (id, name, secret_hash, scopes, expires_at)
+         VALUES ($1, $2, $3, $4, $5)
+         RETURNING",
+        "",
+        id,
+        &input.name as _,
+        secret_hash,
+        input.scopes.as_slice(),
+        input.expires_at as _,
+    )
+    .fetch_one(executor)
+    .await
+}
+
+pub async fn get(executor: impl PgExecutor<'_>, id: Uuid) -> sqlx::Result<Option<AccessKey>> {
+    query_access_key!("SELECT", "FROM access_keys k WHERE k.id = $1", id)
+        .fetch_optional(executor)
+        .await
+}
+
+/// All keys, the oldest first.
+pub async fn all(executor: impl PgExecutor<'_>) -> sqlx::Result<Vec<AccessKey>> {
+    query_access_key!("SELECT", "FROM access_keys k ORDER BY k.id")
+        .fetch_all(executor)
+        .await
+}
+
+/// What became of a key that was to be rotated.
+#[derive(Debug)]
+pub enum Rotated {
+    Rotated(AccessKey),
+    /// It is revoked or has expired.
+    Ended,
+    NotFound,
+}
+
+/// Gives a key another secret. The one that it had opens for the time of the overlap.
+pub async fn rotate(
+    pool: &PgPool,
+    id: Uuid,
+    secret_hash: &SecretHash,
+    overlap: Overlap,
+) -> sqlx::Result<Rotated> {
+    let rotated = query_access_key!(
+        "UPDATE access_keys AS k
+         SET previous_secret_hash = CASE WHEN $3 > 0::float8 THEN secret_hash END,
+             previous_valid_until = CASE WHEN $3 > 0::float8 THEN now() + make_interval(secs => $3) END,
+             secret_hash = $2,
+             updated_at = greatest(updated_at, clock_timestamp()), version = version + 1
+         WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
+         RETURNING",
+        "",
+        id,
+        secret_hash,
+        f64::from(overlap.seconds()),
+    )
+    .fetch_optional(pool)
+    .await?;
+    Ok(match rotated {
+        Some(rotated) => Rotated::Rotated(rotated),
+        None if get(pool, id).await?.is_some() => Rotated::Ended,
+        None => Rotated::NotFound,
+    })
+}
+
+/// Revokes a key in one of the versions that `guard` lets through. One that is revoked stays as it is.
+pub async fn revoke(executor: impl PgExecutor<'_>, id: Uuid, guard: &Guard) -> sqlx::Result<bool> {
+    let revoked = query!(
+        "UPDATE access_keys
+         SET revoked_at = coalesce(revoked_at, now()),
+             previous_secret_hash = NULL, previous_valid_until = NULL,
+             updated_at = CASE
+                 WHEN revoked_at IS NULL THEN greatest(updated_at, clock_timestamp()) ELSE updated_at END,
+             version = CASE WHEN revoked_at IS NULL THEN version + 1 ELSE version END
+         WHERE id = $1 AND ($2::bigint[] IS NULL OR version = ANY ($2)) AND version <> ALL ($3)",
+        id,
+        guard.only.as_deref(),
+        &guard.except,
+    )
+    .execute(executor)
+    .await?;
+    Ok(revoked.rows_affected() > 0)
+}

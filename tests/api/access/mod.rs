@@ -1,0 +1,5 @@
+//! Who may do what.
+//!
+//! - `keys`: `/api/v1/access-keys`
+
+mod keys;

@@ -1,0 +1,20 @@
+//! Who may do what.
+
+use serde_json::json;
+
+use super::{Refusal, of_answer};
+use crate::kit::{App, document::ACCESS_KEYS};
+
+pub(super) async fn access_key_not_found() -> Refusal {
+    let app = App::start_with_key().await;
+    let path = format!("{ACCESS_KEYS}/{}", uuid::Uuid::now_v7());
+    of_answer("GET /api/v1/access-keys/{id}", app.get(&path).await)
+}
+
+pub(super) async fn access_key_ended() -> Refusal {
+    let app = App::start_with_key().await;
+    let path = app.access_key(&["mail:read"]).await.path;
+    app.delete(&path).await.expect(204);
+    let rotated = app.post(&format!("{path}/rotate"), json!({})).await;
+    of_answer("POST /api/v1/access-keys/{id}/rotate", rotated)
+}

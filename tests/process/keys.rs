@@ -1,0 +1,55 @@
+//! `member-mail keys`: access keys from the command line.
+
+use crate::kit::{Folder, Process};
+
+#[test]
+fn keys_are_made_listed_rotated_and_revoked_beside_a_running_service() {
+    let folder = Folder::new();
+    let (_process, _) = Process::serve(&folder, &[]);
+    let keys = |arguments: &[&str]| {
+        let arguments = [&["keys"], arguments].concat();
+        Process::run(&folder, &arguments, &[])
+    };
+    let made = keys(&["create", "the newsletter", "--scopes", "members:read,admin"]);
+    let key = made.success().trim_end().to_owned();
+    assert!(key.starts_with("mmk_") && key.len() == 110, "{key}");
+    assert!(!made.stderr.contains(&key));
+
+    let id = &key[4..36];
+    let listed = keys(&["list"]);
+    let line = listed.success();
+    assert_eq!(line.lines().count(), 1, "{line}");
+    assert!(line.contains("the newsletter  members:read,admin  valid, never used"));
+    assert!(!line.contains("mmk_"));
+
+    let rotated = keys(&["rotate", id, "--overlap", "60"]);
+    let new = rotated.success().trim_end();
+    assert_eq!(new[..36], key[..36]);
+    assert_ne!(new, key);
+
+    assert_eq!(keys(&["revoke", id]).success(), "");
+    assert!(keys(&["list"]).success().contains("  revoked "));
+    let ended = keys(&["rotate", id]);
+    assert!(ended.refusal().contains("is revoked or has expired"));
+    let unknown = keys(&["revoke", "018cc251-f400-7000-8000-000000000001"]);
+    assert!(unknown.refusal().contains("there is no access key"));
+}
+
+#[test]
+fn what_is_no_key_is_refused_before_a_database_is_touched() {
+    let folder = Folder::new();
+    for arguments in [
+        &["create", "x"][..],
+        &["create", "x", "--scopes", "root"],
+        &["create", " ", "--scopes", "admin"],
+        &["create", "x", "--scopes", "admin", "--expires-at", "soon"],
+        &["rotate", "x"],
+        &["revoke"],
+        &[],
+    ] {
+        let arguments = [&["keys"], arguments].concat();
+        let refused = Process::run(&folder, &arguments, &[]);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    }
+    assert!(!folder.data_dir().exists());
+}
