@@ -1,4 +1,5 @@
 use axum::{
+    Extension,
     extract::State,
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -8,6 +9,7 @@ use uuid::Uuid;
 
 use super::{
     key::Key,
+    keys::Keys,
     model::{
         AccessKey, AccessKeyInput, AccessKeyPath, AllAccessKeys, IssuedAccessKey, RotationInput,
     },
@@ -34,6 +36,7 @@ refusals!(Ended: AccessKeyEnded);
 #[utoipa::path(
     post, path = "/api/v1/access-keys", operation_id = "create_access_key", tag = "access-keys",
     request_body = AccessKeyInput,
+    security(("bearer" = ["admin"])),
     responses((status = 201, description = "Created", body = IssuedAccessKey, headers(
         ("Location" = String, description = "Path of the new access key"),
         ("ETag" = String, description = "Entity tag of the version"),
@@ -41,10 +44,12 @@ refusals!(Ended: AccessKeyEnded);
 )]
 pub(super) async fn create(
     State(pool): State<PgPool>,
+    Extension(keys): Extension<Keys>,
     Json(input): Json<AccessKeyInput>,
 ) -> Result<Response, Problem> {
     let key = generate(Uuid::now_v7())?;
     let created = queries::create(&pool, key.id, &key.secret_hash(), &input).await?;
+    keys.forget();
     Ok(secret(Created {
         location: format!("/api/v1/access-keys/{}", created.id),
         entity: IssuedAccessKey::new(&key, created),
@@ -57,6 +62,7 @@ pub(super) async fn create(
 #[utoipa::path(
     get, path = "/api/v1/access-keys", operation_id = "list_access_keys", tag = "access-keys",
     params(Sorting<AccessKey>, Paging),
+    security(("bearer" = ["admin"])),
     responses(
         (status = 200, description = "A page of access keys, or all of them", body = Page<AccessKey>,
             headers(("Link" = String, description = "Paths of the `next`, `prev` and `first` page (RFC 8288)"))),
@@ -73,6 +79,7 @@ pub(super) async fn list(
 #[utoipa::path(
     get, path = "/api/v1/access-keys/{id}", operation_id = "read_access_key", tag = "access-keys",
     params(AccessKeyPath, Preconditions),
+    security(("bearer" = ["admin"])),
     responses((status = 200, description = "The access key", body = AccessKey), NotFound)
 )]
 pub(super) async fn read(
@@ -92,6 +99,7 @@ pub(super) async fn read(
 #[utoipa::path(
     post, path = "/api/v1/access-keys/{id}/rotate", operation_id = "rotate_access_key",
     tag = "access-keys", params(AccessKeyPath), request_body = RotationInput,
+    security(("bearer" = ["admin"])),
     responses(
         (status = 200, description = "The access key with its new secret", body = IssuedAccessKey,
             headers(("ETag" = String, description = "Entity tag of the version"))),
@@ -100,11 +108,14 @@ pub(super) async fn read(
 )]
 pub(super) async fn rotate(
     State(pool): State<PgPool>,
+    Extension(keys): Extension<Keys>,
     Path(AccessKeyPath { id }): Path<AccessKeyPath>,
     Json(RotationInput { overlap_seconds }): Json<RotationInput>,
 ) -> Result<Response, Problem> {
     let key = generate(id)?;
-    match queries::rotate(&pool, id, &key.secret_hash(), overlap_seconds).await? {
+    let rotated = queries::rotate(&pool, id, &key.secret_hash(), overlap_seconds).await?;
+    keys.forget();
+    match rotated {
         Rotated::Rotated(rotated) => Ok(secret(Entity(IssuedAccessKey::new(&key, rotated)))),
         Rotated::Ended => Err(Code::AccessKeyEnded.into()),
         Rotated::NotFound => Err(Code::AccessKeyNotFound.into()),
@@ -117,14 +128,17 @@ pub(super) async fn rotate(
 #[utoipa::path(
     delete, path = "/api/v1/access-keys/{id}", operation_id = "delete_access_key",
     tag = "access-keys", params(AccessKeyPath, Preconditions),
+    security(("bearer" = ["admin"])),
     responses((status = 204, description = "Revoked"), NotFound)
 )]
 pub(super) async fn delete(
     State(pool): State<PgPool>,
+    Extension(keys): Extension<Keys>,
     Path(AccessKeyPath { id }): Path<AccessKeyPath>,
     preconditions: Preconditions,
 ) -> Result<StatusCode, Problem> {
     if queries::revoke(&pool, id, &preconditions.guard()?).await? {
+        keys.forget();
         return Ok(StatusCode::NO_CONTENT);
     }
     let find = || queries::get(&pool, id);

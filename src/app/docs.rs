@@ -47,6 +47,10 @@ of success, 409 or 422 that the write itself came to is kept and repeated; anyth
 free.
 - The ids in the examples are those of the register that `member-mail seed` fills.";
 
+/// How a key is sent.
+pub(super) const KEY: &str = "An access key, such as `member-mail keys create` makes. The words that an \
+operation has here are the scopes that the key needs. On loopback none is asked for as long as there is none.";
+
 /// What the document says before the first operation.
 pub(super) fn preamble() -> OpenApi {
     let info = InfoBuilder::new()
@@ -87,7 +91,7 @@ pub(super) fn preamble() -> OpenApi {
             .url("..")
             .description(Some("The service that this document came from"))
             .build()]))
-        // Said in so many words: there are no access keys.
+        // What needs a key says so itself.
         .security(Some([]))
         .tags(Some(tags.map(|(name, description)| {
             TagBuilder::new()

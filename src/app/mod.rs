@@ -20,8 +20,14 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    access_keys, consents, eligibility,
+    access_keys::{
+        self,
+        guard::{Guard, guard},
+        keys::Keys,
+    },
+    consents, eligibility,
     http::{
+        access::{Requirements, document_access},
         edge::Edge,
         idempotency::Retention,
         layers::{self, Limits},
@@ -40,6 +46,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct AppState {
     pub pool: PgPool,
+    pub keys: Keys,
     /// One connection for `/readyz` alone: it must be heard while all others are busy.
     pub probe: PgPool,
     pub limits: Limits,
@@ -53,6 +60,8 @@ pub struct AppState {
 pub fn build(state: AppState) -> (Router, OpenApi) {
     let (api, openapi) = documented();
     let known = KnownParameters::of(&openapi);
+    let keys = state.keys.clone();
+    let requirements = Requirements::of(&openapi);
     let (health, _) = health::router().split_for_parts();
     let bounded = api
         .with_state(state.pool.clone())
@@ -63,7 +72,10 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
         .layer(Extension(state.failure_limit))
         .layer(Extension(state.streams.clone()))
         .layer(from_fn(prefer))
-        .layer(from_fn_with_state(state.limits.clone(), layers::bound));
+        .layer(Extension(keys.clone()))
+        .layer(from_fn_with_state(state.limits.clone(), layers::bound))
+        // Before a body is read: whoever may not do it need not send it.
+        .layer(from_fn_with_state(Guard { requirements, keys }, guard));
     // The state of the service is told outside of the limits: it must be heard while they hold. Of
     // two routers, the one that is merged in gives the answer where there is no route.
     let edge = state.edge.clone();
@@ -89,6 +101,7 @@ fn documented() -> (Router<PgPool>, OpenApi) {
         .split_for_parts();
     let (_, health) = health::router().split_for_parts();
     document_problems(&mut openapi);
+    document_access(&mut openapi, docs::KEY);
     document_contract(&mut openapi);
     document_links(&mut openapi);
     openapi.merge(health);

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{Error, log_to_stderr};
 use crate::{
+    access_keys::keys::{Demand, Keys},
     app::{self, AppState},
     config::Config,
     http::{
@@ -55,10 +56,16 @@ impl Service {
             statement_timeout: config.database_statement_timeout,
         };
         let pool = pool::lazy(database.clone(), &bounds);
+        let demand = if config.on_loopback() {
+            Demand::OnceThereIsOne
+        } else {
+            Demand::Always
+        };
         let shutdown = Shutdown::default();
         let writes = TaskTracker::new();
         let (app, _) = app::build(AppState {
             pool: pool.clone(),
+            keys: Keys::new(pool.clone(), demand),
             probe: pool::probe(database.clone(), &bounds),
             idempotency: Retention(config.idempotency_retention),
             failure_limit: FailureLimit(

@@ -107,6 +107,13 @@ impl fmt::Debug for Config {
 }
 
 impl Config {
+    /// Whether nobody but this machine reaches the service.
+    #[must_use]
+    pub fn on_loopback(&self) -> bool {
+        let mut addresses = self.bind_addresses.iter();
+        addresses.all(|address| is_loopback(address.ip()))
+    }
+
     /// Reads the process's environment, and behind it `.env` in the working folder.
     ///
     /// # Errors

@@ -28,6 +28,7 @@ refusals!(NotFound: MemberNotFound, ConsentNotFound);
 #[utoipa::path(
     post, path = "/api/v1/members/{member_id}/consents", operation_id = "create_consent",
     tag = "consents", params(ConsentsPath, IdempotencyKey, Return), request_body = ConsentInput,
+    security(("bearer" = ["members:write"])),
     responses(
         (status = 201, description = "Created", body = Consent, headers(
             ("Location" = String, description = "Path of the new consent"),
@@ -59,6 +60,7 @@ pub(super) async fn create(
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}/consents", operation_id = "list_consents_of_member",
     tag = "consents", params(ConsentsPath, ConsentFilter, Sorting<Consent>, Paging),
+    security(("bearer" = ["members:read"])),
     responses(
         (status = 200, description = "A page of consents, or all of them", body = Page<Consent>,
             headers(("Link" = String, description = "Paths of the `next`, `prev` and `first` page (RFC 8288)"))),
@@ -79,6 +81,7 @@ pub(super) async fn list(
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}/consents/{id}", operation_id = "read_consent",
     tag = "consents", params(ConsentPath, Preconditions),
+    security(("bearer" = ["members:read"])),
     responses((status = 200, description = "The consent", body = Consent), NotFound)
 )]
 pub(super) async fn read(

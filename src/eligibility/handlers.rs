@@ -22,6 +22,7 @@ refusals!(NoMember: MemberNotFound);
     get, path = "/api/v1/members/{member_id}/mail-eligibility",
     operation_id = "read_mail_eligibility", tag = "eligibility",
     params(EligibilityPath, EligibilityQuestion),
+    security(("bearer" = ["members:read"])),
     responses(
         (status = 200, description = "Whether she may be mailed", body = MailEligibility),
         NoMember,

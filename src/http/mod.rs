@@ -5,6 +5,7 @@
 //! - [`entity_tag`]: entity tags, made from versions
 //! - [`conditional`]: preconditions: which versions a request is meant for
 //! - [`merge_patch`]: JSON merge patch
+//! - [`access`]: who may do what
 //! - [`answer`]: a resource as an answer, with its entity tag
 //! - [`one_or_many`]: a body that is one resource, or a list of them
 //! - [`batch`]: many items in one request
@@ -27,6 +28,7 @@
 //! - [`transfer`]: an answer whose body is made while it is sent
 //! - `stall`: a stream whose writes do not wait for ever
 
+pub mod access;
 pub mod answer;
 pub mod batch;
 pub mod body;

@@ -69,6 +69,7 @@ impl From<ItemAnswer<MailRecord>> for MailRecordResult {
     post, path = "/api/v1/mail-records/batch", operation_id = "create_mail_records",
     tag = "mail-records", params(BatchParameters, IdempotencyKey, Return),
     request_body = MailRecordItemBatch,
+    security(("bearer" = ["mail:write"])),
     responses(
         (status = 200, description = "What became of each item", body = BatchResults<MailRecordResult>),
         Refused,

@@ -45,6 +45,7 @@ refusals!(Taken: ExternalIdTaken, ProviderMessageIdTaken);
     post, path = "/api/v1/members/{member_id}/mail-records", operation_id = "create_mail_record",
     tag = "mail-records", params(MailRecordsPath, Condition, IdempotencyKey, Return),
     request_body = MailRecordInput,
+    security(("bearer" = ["mail:write"])),
     responses(
         (status = 201, description = "Created", body = MailRecord, headers(
             ("Location" = String, description = "Path of the new mail record"),
@@ -96,6 +97,7 @@ pub(super) async fn create(
     get, path = "/api/v1/members/{member_id}/mail-records",
     operation_id = "list_mail_records_of_member", tag = "mail-records",
     params(MailRecordsPath, MailRecordFilter, Sorting<MailRecord>, Paging),
+    security(("bearer" = ["mail:read"])),
     responses(
         (status = 200, description = "A page of mail records, or all of them", body = Page<MailRecord>,
             headers(("Link" = String, description = "Paths of the `next`, `prev` and `first` page (RFC 8288)"))),
@@ -117,6 +119,7 @@ pub(super) async fn list_of_member(
 #[utoipa::path(
     get, path = "/api/v1/mail-records", operation_id = "list_mail_records", tag = "mail-records",
     params(MailRecordFilter, Sorting<MailRecord>, Paging),
+    security(("bearer" = ["mail:read"])),
     responses(
         (status = 200, description = "A page of mail records, or all of them", body = Page<MailRecord>,
             headers(("Link" = String, description = "Paths of the `next`, `prev` and `first` page (RFC 8288)"))),
@@ -135,6 +138,7 @@ pub(super) async fn list_all(
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}/mail-records/{id}", operation_id = "read_mail_record",
     tag = "mail-records", params(MailRecordPath, Preconditions),
+    security(("bearer" = ["mail:read"])),
     responses((status = 200, description = "The mail record", body = MailRecord), NotFound)
 )]
 pub(super) async fn read(
@@ -156,6 +160,7 @@ pub(super) async fn read(
     put, path = "/api/v1/members/{member_id}/mail-records/{id}", operation_id = "replace_mail_record",
     tag = "mail-records", params(MailRecordPath, Preconditions, Return),
     request_body = MailRecordReplacement,
+    security(("bearer" = ["mail:write"])),
     responses(
         (status = 200, description = "The mail record as it is now", body = MailRecord),
         NotFound,
@@ -186,6 +191,7 @@ pub(super) async fn replace(
     request_body(
         content = MailRecordPatch, content_type = "application/merge-patch+json"
     ),
+    security(("bearer" = ["mail:write"])),
     responses(
         (status = 200, description = "The mail record as it is now", body = MailRecord),
         NotFound,
@@ -219,6 +225,7 @@ pub(super) async fn update(
 #[utoipa::path(
     delete, path = "/api/v1/members/{member_id}/mail-records/{id}", operation_id = "delete_mail_record",
     tag = "mail-records", params(MailRecordPath, Preconditions),
+    security(("bearer" = ["mail:delete"])),
     responses((status = 204, description = "Deleted"), NotFound)
 )]
 pub(super) async fn delete(

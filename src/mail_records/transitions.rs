@@ -38,6 +38,7 @@ refusals!(NotAllowed: InvalidTransition);
     post, path = "/api/v1/members/{member_id}/mail-records/{id}/cancel",
     operation_id = "cancel_mail_record", tag = "mail-records",
     params(MailRecordPath, IdempotencyKey, Return),
+    security(("bearer" = ["mail:write"])),
     responses(
         (status = 200, description = "The mail record as it is now", body = MailRecord,
             headers(("ETag" = String, description = "Entity tag of the version"))),
@@ -83,6 +84,7 @@ pub(super) async fn cancel(
     post, path = "/api/v1/members/{member_id}/mail-records/{id}/retry",
     operation_id = "retry_mail_record", tag = "mail-records",
     params(MailRecordPath, IdempotencyKey, Return),
+    security(("bearer" = ["mail:write"])),
     responses(
         (status = 201, description = "The new attempt", body = MailRecord, headers(
             ("Location" = String, description = "Path of the new mail record"),

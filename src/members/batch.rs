@@ -70,6 +70,7 @@ impl From<ItemAnswer<Member>> for MemberResult {
 #[utoipa::path(
     post, path = "/api/v1/members/batch", operation_id = "create_members", tag = "members",
     params(BatchParameters, IdempotencyKey, Return), request_body = MemberInputBatch,
+    security(("bearer" = ["members:write"])),
     responses(
         (status = 200, description = "What became of each item", body = BatchResults<MemberResult>),
         Refused,

@@ -31,6 +31,7 @@ use crate::{
     get, path = "/api/v1/members/by-external-id/{external_id}",
     operation_id = "read_member_by_external_id", tag = "members",
     params(ExternalIdPath, Preconditions),
+    security(("bearer" = ["members:read"])),
     responses((status = 200, description = "The member", body = Member), NotFound)
 )]
 pub(super) async fn read(
@@ -51,6 +52,7 @@ pub(super) async fn read(
     put, path = "/api/v1/members/by-external-id/{external_id}",
     operation_id = "replace_member_by_external_id", tag = "members",
     params(ExternalIdPath, Preconditions, Return), request_body = MemberInput,
+    security(("bearer" = ["members:write"])),
     responses(
         (status = 200, description = "The member as it is now", body = Member),
         (status = 201, description = "Created", body = Member,
@@ -102,6 +104,7 @@ pub(super) async fn replace(
     operation_id = "update_member_by_external_id", tag = "members",
     params(ExternalIdPath, Preconditions, Return),
     request_body(content = MemberPatch, content_type = "application/merge-patch+json"),
+    security(("bearer" = ["members:write"])),
     responses((status = 200, description = "The member as it is now", body = Member), NotFound, Taken)
 )]
 pub(super) async fn update(
@@ -126,6 +129,7 @@ pub(super) async fn update(
     delete, path = "/api/v1/members/by-external-id/{external_id}",
     operation_id = "delete_member_by_external_id", tag = "members",
     params(ExternalIdPath, Preconditions),
+    security(("bearer" = ["members:delete"])),
     responses((status = 204, description = "Deleted"), NotFound)
 )]
 pub(super) async fn delete(

@@ -66,6 +66,7 @@ pub(super) struct MemberExport {
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}/export", operation_id = "read_member_export",
     tag = "members", params(MemberPath),
+    security(("bearer" = ["privacy"])),
     responses(
         (status = 200, description = "All that is stored about the member", body = MemberExport),
         NotFound,

@@ -34,6 +34,7 @@ refusals!(pub(super) Taken: EmailTaken, ExternalIdTaken);
 #[utoipa::path(
     post, path = "/api/v1/members", operation_id = "create_member", tag = "members",
     params(IdempotencyKey, Return), request_body = MemberInput,
+    security(("bearer" = ["members:write"])),
     responses(
         (status = 201, description = "Created", body = Member, headers(
             ("Location" = String, description = "Path of the new member"),
@@ -69,6 +70,7 @@ pub(super) fn created(member: Member) -> Created<Member> {
 #[utoipa::path(
     get, path = "/api/v1/members", operation_id = "list_members", tag = "members",
     params(MemberFilter, Sorting<Member>, Paging),
+    security(("bearer" = ["members:read"])),
     responses(
         (status = 200, description = "A page of members, or all of them", body = Page<Member>,
             headers(("Link" = String, description = "Paths of the `next`, `prev` and `first` page (RFC 8288)"))),
@@ -87,6 +89,7 @@ pub(super) async fn list(
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}", operation_id = "read_member", tag = "members",
     params(MemberPath, Preconditions),
+    security(("bearer" = ["members:read"])),
     responses((status = 200, description = "The member", body = Member), NotFound)
 )]
 pub(super) async fn read(
@@ -104,6 +107,7 @@ pub(super) async fn read(
 #[utoipa::path(
     get, path = "/api/v1/members/by-email/{email}", operation_id = "read_member_by_email",
     tag = "members", params(EmailPath, Preconditions),
+    security(("bearer" = ["members:read"])),
     responses((status = 200, description = "The member", body = Member), NotFound)
 )]
 pub(super) async fn read_by_email(
@@ -121,6 +125,7 @@ pub(super) async fn read_by_email(
 #[utoipa::path(
     put, path = "/api/v1/members/{member_id}", operation_id = "replace_member", tag = "members",
     params(MemberPath, Preconditions, Return), request_body = MemberInput,
+    security(("bearer" = ["members:write"])),
     responses((status = 200, description = "The member as it is now", body = Member), NotFound, Taken)
 )]
 pub(super) async fn replace(
@@ -143,6 +148,7 @@ pub(super) async fn replace(
     patch, path = "/api/v1/members/{member_id}", operation_id = "update_member", tag = "members",
     params(MemberPath, Preconditions, Return),
     request_body(content = MemberPatch, content_type = "application/merge-patch+json"),
+    security(("bearer" = ["members:write"])),
     responses((status = 200, description = "The member as it is now", body = Member), NotFound, Taken)
 )]
 pub(super) async fn update(
@@ -168,6 +174,7 @@ pub(super) async fn update(
 #[utoipa::path(
     delete, path = "/api/v1/members/{member_id}", operation_id = "delete_member", tag = "members",
     params(MemberPath, Preconditions),
+    security(("bearer" = ["members:delete"])),
     responses((status = 204, description = "Deleted"), NotFound)
 )]
 pub(super) async fn delete(
@@ -216,6 +223,7 @@ async fn unmet(pool: &PgPool, member_id: Uuid, preconditions: &Preconditions) ->
     get, path = "/api/v1/members/{member_id}/with-mail-records",
     operation_id = "read_member_with_mail_records", tag = "members",
     params(MemberPath, NewestMailRecords),
+    security(("bearer" = ["members:read", "mail:read"])),
     responses(
         (status = 200, description = "The member with the newest mail records", body = MemberWithMailRecords),
         NotFound,

@@ -72,6 +72,24 @@ catalogue! {
         "The request does not name its host",
         "Send one Host header field (RFC 9112, section 3.2).",
     );
+    AccessKeyRequired = (
+        UNAUTHORIZED,
+        "access_key_required",
+        "An access key is needed",
+        "Send one as Authorization: Bearer; member-mail keys create makes the first.",
+    );
+    InvalidAccessKey = (
+        UNAUTHORIZED,
+        "invalid_access_key",
+        "The access key opens nothing",
+        "Send one that is neither expired nor revoked, as it was shown.",
+    );
+    InsufficientScope = (
+        FORBIDDEN,
+        "insufficient_scope",
+        "The access key does not allow this",
+        "Use one with all scopes that WWW-Authenticate names.",
+    );
     UnknownHost = (
         MISDIRECTED_REQUEST,
         "unknown_host",

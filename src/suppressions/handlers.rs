@@ -33,6 +33,7 @@ refusals!(Unconfirmed: ConfirmationRequired);
 #[utoipa::path(
     post, path = "/api/v1/suppressions", operation_id = "create_suppression", tag = "suppressions",
     params(IdempotencyKey, Return), request_body = SuppressionInput,
+    security(("bearer" = ["suppressions:write"])),
     responses(
         (status = 201, description = "Created", body = Suppression, headers(
             ("Location" = String, description = "Path of the new suppression"),
@@ -67,6 +68,7 @@ pub(super) async fn create(
 #[utoipa::path(
     get, path = "/api/v1/suppressions", operation_id = "list_suppressions", tag = "suppressions",
     params(SuppressionFilter, Sorting<Suppression>, Paging),
+    security(("bearer" = ["suppressions:read"])),
     responses(
         (status = 200, description = "A page of suppressions, or all of them", body = Page<Suppression>,
             headers(("Link" = String, description = "Paths of the `next`, `prev` and `first` page (RFC 8288)"))),
@@ -85,6 +87,7 @@ pub(super) async fn list(
 #[utoipa::path(
     get, path = "/api/v1/suppressions/{id}", operation_id = "read_suppression", tag = "suppressions",
     params(SuppressionPath, Preconditions),
+    security(("bearer" = ["suppressions:read"])),
     responses((status = 200, description = "The suppression", body = Suppression), NotFound)
 )]
 pub(super) async fn read(
@@ -103,6 +106,7 @@ pub(super) async fn read(
 #[utoipa::path(
     delete, path = "/api/v1/suppressions/{id}", operation_id = "delete_suppression",
     tag = "suppressions", params(SuppressionPath, Confirmation, Preconditions),
+    security(("bearer" = ["suppressions:write"])),
     responses((status = 204, description = "Deleted"), NotFound, Unconfirmed)
 )]
 pub(super) async fn delete(

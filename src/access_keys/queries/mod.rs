@@ -4,7 +4,8 @@
 
 mod list;
 
-use sqlx::{PgExecutor, PgPool, query};
+use chrono::{DateTime, Utc};
+use sqlx::{PgExecutor, PgPool, query, query_as, query_scalar};
 use uuid::Uuid;
 
 use super::{
@@ -124,4 +125,50 @@ pub async fn revoke(executor: impl PgExecutor<'_>, id: Uuid, guard: &Guard) -> s
     .execute(executor)
     .await?;
     Ok(revoked.rows_affected() > 0)
+}
+
+/// What a key is checked by.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) secret_hash: Vec<u8>,
+    pub(super) previous_secret_hash: Option<Vec<u8>>,
+    pub(super) previous_valid_until: Option<DateTime<Utc>>,
+    pub(super) scopes: Vec<String>,
+    pub(super) expires_at: Option<DateTime<Utc>>,
+    pub(super) revoked: bool,
+    pub(super) last_used_at: Option<DateTime<Utc>>,
+}
+
+pub(super) async fn stored(
+    executor: impl PgExecutor<'_>,
+    id: Uuid,
+) -> sqlx::Result<Option<Stored>> {
+    query_as!(
+        Stored,
+        r#"SELECT secret_hash, previous_secret_hash, previous_valid_until, scopes, expires_at,
+                  revoked_at IS NOT NULL AS "revoked!", last_used_at
+           FROM access_keys WHERE id = $1"#,
+        id,
+    )
+    .fetch_optional(executor)
+    .await
+}
+
+/// Whether there is a key that is not revoked.
+pub(super) async fn any(executor: impl PgExecutor<'_>) -> sqlx::Result<bool> {
+    query_scalar!(r#"SELECT EXISTS (SELECT FROM access_keys WHERE revoked_at IS NULL) AS "any!""#)
+        .fetch_one(executor)
+        .await
+}
+
+/// Writes down that a key was used just now, unless another instance did within a minute.
+pub(super) async fn note_use(executor: impl PgExecutor<'_>, id: Uuid) -> sqlx::Result<()> {
+    query!(
+        "UPDATE access_keys SET last_used_at = now()
+         WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')",
+        id,
+    )
+    .execute(executor)
+    .await?;
+    Ok(())
 }

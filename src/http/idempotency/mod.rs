@@ -27,6 +27,7 @@ use store::Kept;
 pub use store::{delete_expired, erase};
 
 use super::{
+    access::Caller,
     extract::canonical_path,
     layers::{RequestBody, RequestId},
 };
@@ -36,9 +37,6 @@ use crate::{
 };
 
 const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-/// There are no access keys yet, so all callers are one.
-const CALLER: &str = "";
-
 type Digest = [u8; 32];
 
 /// How long an answer is kept.
@@ -55,6 +53,8 @@ pub struct Once {
 /// A request that has a key.
 #[derive(Debug)]
 struct Keyed {
+    /// The id of the access key; empty without one.
+    caller: String,
     /// Of caller, method, path and key.
     scope: Digest,
     /// Of query and body.
@@ -141,7 +141,15 @@ impl Keyed {
         let body = body.to_bytes();
         let kept = Kept::new(&self.fingerprint, parts.status, &parts.headers, &body);
         let Retention(retention) = self.retention;
-        if !store::insert(&mut *connection, &self.scope, CALLER, &kept, retention).await? {
+        if !store::insert(
+            &mut *connection,
+            &self.scope,
+            &self.caller,
+            &kept,
+            retention,
+        )
+        .await?
+        {
             return Err(Code::IdempotencyKeyInUse.into());
         }
         Ok(Response::from_parts(parts, body.into()))
@@ -178,17 +186,25 @@ impl Keyed {
             parts.extensions.get::<RequestId>(),
             parts.extensions.get::<PublicUrl>(),
             parts.extensions.get::<Retention>(),
+            parts.extensions.get::<Caller>(),
         );
-        let (Some(RequestBody(body)), Some(request_id), Some(public_url), Some(retention)) =
-            set_by_layers
+        let (
+            Some(RequestBody(body)),
+            Some(request_id),
+            Some(public_url),
+            Some(retention),
+            Some(Caller(caller)),
+        ) = set_by_layers
         else {
             return Err(Code::InternalError.into());
         };
         let (method, path) = (parts.method.as_str(), canonical_path(&parts.uri));
         let query = parts.uri.query().unwrap_or_default();
+        let caller = caller.map_or_else(String::new, |id| id.to_string());
         Ok(Self {
-            scope: digest([CALLER, method, &path, key.as_str()].map(str::as_bytes)),
+            scope: digest([&caller, method, &path, key.as_str()].map(str::as_bytes)),
             fingerprint: digest([query.as_bytes(), &canonical(body)]),
+            caller,
             request_id: request_id.clone(),
             public_url: public_url.clone(),
             retention: *retention,

@@ -43,6 +43,7 @@ type MailEventInputOrList = OneOrMany<MailEventInput>;
     post, path = "/api/v1/members/{member_id}/mail-records/{id}/events",
     operation_id = "report_mail_events", tag = "mail-events", params(MailRecordPath, IdempotencyKey),
     request_body = MailEventInputOrList,
+    security(("bearer" = ["mail:write"])),
     responses(
         (status = 201, description = "Added", body = MailEvent,
             headers(("Location" = String, description = "Path of the new event"))),
@@ -91,6 +92,7 @@ pub(in crate::mail_records) async fn report(
     get, path = "/api/v1/members/{member_id}/mail-records/{id}/events",
     operation_id = "list_mail_events", tag = "mail-events",
     params(MailRecordPath, MailEventFilter, Sorting<MailEvent>, Paging),
+    security(("bearer" = ["mail:read"])),
     responses(
         (status = 200, description = "A page of events, or all of them", body = Page<MailEvent>,
             headers(("Link" = String, description = "Paths of the `next`, `prev` and `first` page (RFC 8288)"))),
@@ -121,6 +123,7 @@ pub(in crate::mail_records) async fn list(
 #[utoipa::path(
     get, path = "/api/v1/members/{member_id}/mail-records/{id}/events/{event_id}",
     operation_id = "read_mail_event", tag = "mail-events", params(MailEventPath),
+    security(("bearer" = ["mail:read"])),
     responses((status = 200, description = "The event", body = MailEvent), NoEvent)
 )]
 pub(in crate::mail_records) async fn read(

@@ -2,8 +2,28 @@
 
 use serde_json::json;
 
-use super::{Refusal, of_answer};
+use super::{LIST, MEMBERS, READ, Refusal, of_answer};
 use crate::kit::{App, document::ACCESS_KEYS};
+
+pub(super) async fn access_key_required() -> Refusal {
+    let mut app = App::start_with_key().await;
+    app.key = None;
+    of_answer(LIST, app.get(MEMBERS).await)
+}
+
+pub(super) async fn invalid_access_key() -> Refusal {
+    let mut app = App::start_with_key().await;
+    let key = app.key.as_mut().expect("a key");
+    key.push('0');
+    of_answer(LIST, app.get(MEMBERS).await)
+}
+
+pub(super) async fn insufficient_scope() -> Refusal {
+    let mut app = App::start_with_key().await;
+    app.key = Some(app.access_key(&["mail:read"]).await.key);
+    let path = format!("{MEMBERS}/{}", uuid::Uuid::now_v7());
+    of_answer(READ, app.get(&path).await)
+}
 
 pub(super) async fn access_key_not_found() -> Refusal {
     let app = App::start_with_key().await;
