@@ -10,6 +10,7 @@ npm install --prefix target/node --silent --no-audit --no-fund playwright-core@1
 # The name by which the browser calls the service.
 export ALLOWED_HOSTS=member-mail.test
 scripts/with-service.sh node --test --test-reporter=spec --test-concurrency=1 tests/page/*.test.mjs
+scripts/with-service.sh node --test --test-reporter=spec tests/page/with-key/*.test.mjs
 if [ "$#" -gt 0 ]; then
   scripts/with-service.sh node tests/page/pictures.mjs "$1"
 fi

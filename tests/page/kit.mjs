@@ -52,10 +52,13 @@ export function focused(page) {
   return page.evaluate(() => document.activeElement.textContent);
 }
 
-export async function api(path, { method = "GET", body } = {}) {
+export async function api(path, { method = "GET", body, key } = {}) {
   const response = await fetch(new URL(`/api/v1/${path}`, service), {
     method,
-    headers: body && { "content-type": "application/json" },
+    headers: {
+      ...(body && { "content-type": "application/json" }),
+      ...(key && { authorization: `Bearer ${key}` }),
+    },
     body: body && JSON.stringify(body),
   });
   if (!response.ok) {

@@ -1,6 +1,8 @@
 // Requests to the service that the page came from. Addresses are relative to the page, so that they
 // hold behind a proxy that strips a prefix.
 
+import { authorization, refused } from "./access.mjs";
+
 // Why there is nothing to show, in words for the reader.
 export class Failure extends Error {
   constructor(title, detail, problem = {}) {
@@ -24,7 +26,8 @@ export function address(path, parameters = {}) {
 
 // Answers a response of the wanted media type, or one without content; anything else is a `Failure`.
 export async function open(url, { accept, headers, signal }) {
-  const response = await fetch(url, { headers: { accept, ...headers }, signal }).catch(() => {
+  const fields = { accept, ...authorization(), ...headers };
+  const response = await fetch(url, { headers: fields, signal }).catch(() => {
     signal.throwIfAborted();
     throw new Failure("The service cannot be reached", "Is it running? Then try again.");
   });
@@ -33,7 +36,11 @@ export async function open(url, { accept, headers, signal }) {
     return response;
   }
   if (type === "application/problem+json") {
-    throw Failure.of(await received(response.json(), signal));
+    const failure = Failure.of(await received(response.json(), signal));
+    if (response.status === 401) {
+      refused(failure);
+    }
+    throw failure;
   }
   throw new Failure(
     "This is no answer of member-mail",

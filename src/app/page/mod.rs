@@ -87,8 +87,13 @@ static FILES: LazyLock<HashMap<&str, File>> = LazyLock::new(|| {
         ("member.css", File::new(CSS, include_str!("member.css"))),
         ("mail.css", File::new(CSS, include_str!("mail.css"))),
         ("icon.svg", File::new(SVG, include_str!("icon.svg"))),
+        ("access.mjs", File::new(SCRIPT, include_str!("access.mjs"))),
         ("api.mjs", File::new(SCRIPT, include_str!("api.mjs"))),
         ("dom.mjs", File::new(SCRIPT, include_str!("dom.mjs"))),
+        (
+            "exports.mjs",
+            File::new(SCRIPT, include_str!("exports.mjs")),
+        ),
         ("fields.mjs", File::new(SCRIPT, include_str!("fields.mjs"))),
         ("mail.mjs", File::new(SCRIPT, include_str!("mail.mjs"))),
         (

@@ -1,7 +1,9 @@
 // The page. What it shows stands in its address, so that a view can be linked and the back button
 // leads to the one before: filters and page in the query, a member and an open mail record in the fragment.
 
+import { SignIn } from "./access.mjs";
 import { address } from "./api.mjs";
+import { fetchWithKey } from "./exports.mjs";
 import { MemberView } from "./member.mjs";
 import { Paged } from "./paged.mjs";
 import { namedBy, placeOf } from "./place.mjs";
@@ -17,6 +19,15 @@ const pageForm = document.getElementById("paging");
 const member = new MemberView(document.getElementById("member"), toggled);
 const paged = new Paged(document.getElementById("paged"), turn);
 const streamed = new Streamed(document.getElementById("streamed"), stream);
+new SignIn(document.getElementById("sign-in"), {
+  open: document.getElementById("open-sign-in"),
+  leave: document.getElementById("sign-out"),
+  again: () => {
+    shownQuery = undefined;
+    show();
+  },
+});
+fetchWithKey(document.querySelectorAll(".exports a"), document.getElementById("export-problem"));
 
 // The query of the address whose list is shown.
 let shownQuery;
