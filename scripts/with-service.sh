@@ -3,7 +3,8 @@
 #
 #   scripts/with-service.sh bash -c 'curl -s "$SERVICE_URL/readyz"'
 #
-# The register is what `member-mail seed --mail 2` makes. SERVICE_URL is where the service answers.
+# The register is what `member-mail seed --mail 2` makes. SERVICE_URL is where the service answers, PROGRAM
+# is the program, whose commands find the same register.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,5 +34,5 @@ until grep -q ^Data "$work/output"; do
   sleep 0.1
 done
 SERVICE_URL=$(sed -n 's|^API *\(.*\)/api/v1$|\1|p' "$work/output")
-export SERVICE_URL
+export SERVICE_URL PROGRAM=$program
 "$@"

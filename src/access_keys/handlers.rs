@@ -1,7 +1,7 @@
 use axum::{
     Extension,
     extract::State,
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use sqlx::PgPool;
@@ -76,6 +76,8 @@ pub(super) async fn list(
 }
 
 /// Read an access key
+///
+/// Its secret is not stored, and so not shown again.
 #[utoipa::path(
     get, path = "/api/v1/access-keys/{id}", operation_id = "read_access_key", tag = "access-keys",
     params(AccessKeyPath, Preconditions),
@@ -124,25 +126,27 @@ pub(super) async fn rotate(
 
 /// Revoke an access key
 ///
-/// For good: it opens nothing any more, and stays in the list.
+/// For good: it opens nothing any more, and stays in the list. One that is revoked stays as it is.
 #[utoipa::path(
-    delete, path = "/api/v1/access-keys/{id}", operation_id = "delete_access_key",
-    tag = "access-keys", params(AccessKeyPath, Preconditions),
+    post, path = "/api/v1/access-keys/{id}/revoke", operation_id = "revoke_access_key",
+    tag = "access-keys", params(AccessKeyPath),
     security(("bearer" = ["admin"])),
-    responses((status = 204, description = "Revoked"), NotFound)
+    responses(
+        (status = 200, description = "The access key, revoked", body = AccessKey,
+            headers(("ETag" = String, description = "Entity tag of the version"))),
+        NotFound,
+    )
 )]
-pub(super) async fn delete(
+pub(super) async fn revoke(
     State(pool): State<PgPool>,
     Extension(keys): Extension<Keys>,
     Path(AccessKeyPath { id }): Path<AccessKeyPath>,
-    preconditions: Preconditions,
-) -> Result<StatusCode, Problem> {
-    if queries::revoke(&pool, id, &preconditions.guard()?).await? {
-        keys.forget();
-        return Ok(StatusCode::NO_CONTENT);
-    }
-    let find = || queries::get(&pool, id);
-    Err(preconditions.unmet(find, Code::AccessKeyNotFound).await)
+) -> Result<Entity<AccessKey>, Problem> {
+    let revoked = queries::revoke(&pool, id).await?;
+    keys.forget();
+    revoked
+        .map(Entity)
+        .ok_or_else(|| Code::AccessKeyNotFound.into())
 }
 
 fn generate(id: Uuid) -> Result<Key, Problem> {

@@ -26,8 +26,9 @@ const USE_INTERVAL: TimeDelta = TimeDelta::minutes(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Demand {
     Always,
-    /// As soon as there is a key that is not revoked: on loopback.
-    OnceThereIsOne,
+    /// From the first key on, whatever became of it: on loopback. Were it until the last is revoked, a
+    /// revocation would open the door to all.
+    OnceOneWasMade,
 }
 
 /// Why a key does not open. For the log alone.
@@ -58,7 +59,7 @@ pub struct Keys {
 #[derive(Debug, Default)]
 struct Cache {
     known: HashMap<Uuid, Known>,
-    /// Whether there is a key that is not revoked, and when that was asked.
+    /// Whether a key was ever made, and when that was asked.
     any: Option<(bool, Instant)>,
     /// How often keys were written here: what was read before does not count any more.
     writes: u64,
@@ -82,14 +83,24 @@ impl Keys {
         }
     }
 
+    #[must_use]
+    pub fn demand(&self) -> Demand {
+        self.demand
+    }
+
     /// Whether a request without a key is turned away.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn are_demanded(&self) -> sqlx::Result<bool> {
-        if self.demand == Demand::Always {
-            return Ok(true);
-        }
+        Ok(self.demand == Demand::Always || self.were_ever_made().await?)
+    }
+
+    /// Whether there is a key, or was one.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn were_ever_made(&self) -> sqlx::Result<bool> {
         let writes = {
             let cache = self.cache();
             match cache.any {

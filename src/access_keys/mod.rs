@@ -22,6 +22,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 pub(crate) fn router() -> OpenApiRouter<PgPool> {
     OpenApiRouter::new()
         .routes(routes!(handlers::create, handlers::list))
-        .routes(routes!(handlers::read, handlers::delete))
+        .routes(routes!(handlers::read))
         .routes(routes!(handlers::rotate))
+        .routes(routes!(handlers::revoke))
 }

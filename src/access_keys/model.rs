@@ -3,10 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use utoipa::{
-    IntoParams, PartialSchema, ToSchema,
-    openapi::{ObjectBuilder, RefOr, Schema, Type},
-};
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::{key::Key, scopes::Scopes};
@@ -117,47 +114,37 @@ pub struct AccessKeyInput {
 pub struct RotationInput {
     /// For how many seconds the old secret opens beside the new one; 0 where it is not given.
     #[serde(default)]
-    #[schema(inline)]
+    #[schema(value_type = u32, maximum = 2_592_000)]
     pub overlap_seconds: Overlap,
 }
 
 /// Seconds, up to 30 days.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "u32")]
-pub struct Overlap(u32);
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Overlap(f64);
 
 impl Overlap {
     pub const MAX: u32 = 30 * 24 * 60 * 60;
 
     #[must_use]
-    pub fn seconds(self) -> u32 {
+    pub fn seconds(self) -> f64 {
         self.0
     }
 }
 
-impl TryFrom<u32> for Overlap {
+/// From a number, of which JSON may write 60 as `60.0`.
+impl TryFrom<f64> for Overlap {
     type Error = Invalid;
 
-    fn try_from(seconds: u32) -> Result<Self, Invalid> {
-        if seconds > Self::MAX {
+    fn try_from(number: f64) -> Result<Self, Invalid> {
+        let whole = number.fract() == 0.0 && (0.0..=f64::from(Self::MAX)).contains(&number);
+        if !whole {
             let detail = format!("A whole number from 0 to {} is expected.", Self::MAX);
             return Err(Invalid::new("out_of_range", detail));
         }
-        Ok(Self(seconds))
+        Ok(Self(number))
     }
 }
-
-impl PartialSchema for Overlap {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(0))
-            .maximum(Some(Self::MAX))
-            .into()
-    }
-}
-
-impl ToSchema for Overlap {}
 
 /// Names one access key.
 #[derive(Debug, Deserialize, IntoParams)]

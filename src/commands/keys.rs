@@ -15,7 +15,6 @@ use crate::{
         scopes::Scopes,
     },
     config::Config,
-    http::conditional::Guard,
     postgres::database::{self, Database},
     values::{Invalid, Line, Timestamp},
 };
@@ -114,10 +113,8 @@ async fn execute(command: Command, config: &Config, database: &Database) -> Resu
             }
         }
         Command::Revoke { id } => {
-            let revoked = queries::revoke(&pool, id, &Guard::default()).await;
-            if !revoked.map_err(failed)? {
-                return Err(Error::NoSuchKey { id });
-            }
+            let revoked = queries::revoke(&pool, id).await.map_err(failed)?;
+            revoked.ok_or(Error::NoSuchKey { id })?;
         }
     }
     Ok(())
@@ -153,6 +150,6 @@ fn scopes(text: &str) -> Result<Scopes, String> {
 }
 
 fn overlap(text: &str) -> Result<Overlap, String> {
-    let seconds = text.parse::<u32>().map_err(|error| error.to_string())?;
+    let seconds = text.parse::<f64>().map_err(|error| error.to_string())?;
     Overlap::try_from(seconds).map_err(|invalid| invalid.detail)
 }

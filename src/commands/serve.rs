@@ -41,6 +41,7 @@ pub struct Service {
     pub pool: PgPool,
     pub shutdown: Shutdown,
     pub sweep_interval: Duration,
+    keys: Keys,
     app: Router,
     bounds: server::Bounds,
     writes: TaskTracker,
@@ -57,15 +58,16 @@ impl Service {
         };
         let pool = pool::lazy(database.clone(), &bounds);
         let demand = if config.on_loopback() {
-            Demand::OnceThereIsOne
+            Demand::OnceOneWasMade
         } else {
             Demand::Always
         };
+        let keys = Keys::new(pool.clone(), demand);
         let shutdown = Shutdown::default();
         let writes = TaskTracker::new();
         let (app, _) = app::build(AppState {
             pool: pool.clone(),
-            keys: Keys::new(pool.clone(), demand),
+            keys: keys.clone(),
             probe: pool::probe(database.clone(), &bounds),
             idempotency: Retention(config.idempotency_retention),
             failure_limit: FailureLimit(
@@ -97,6 +99,7 @@ impl Service {
             pool,
             shutdown,
             sweep_interval: SWEEP_INTERVAL,
+            keys,
             app,
             bounds: server::Bounds {
                 max_connections: config.max_client_connections,
@@ -117,6 +120,7 @@ impl Service {
             app,
             bounds,
             writes,
+            ..
         } = self;
         let keys = sweep(sweep_interval, "idempotency keys", |limit| {
             idempotency::delete_expired(&pool, limit)
@@ -153,6 +157,7 @@ pub async fn run() -> Result<(), Error> {
 
     let service = Service::new(&config, &database.options);
     greet(&listeners, &database)?;
+    say_who_is_let_in(&service.keys).await?;
 
     let (pool, shutdown) = (service.pool.clone(), service.shutdown.clone());
     let serving = service.serve(listeners);
@@ -197,6 +202,24 @@ fn greet(listeners: &[TcpListener], database: &Database) -> io::Result<()> {
     writeln!(out, "API         http://{address}/api/v1")?;
     writeln!(out, "Swagger UI  http://{address}/swagger-ui/")?;
     writeln!(out, "Data        {}", database.place)
+}
+
+/// Says whether requests need an access key.
+async fn say_who_is_let_in(keys: &Keys) -> io::Result<()> {
+    let access = match (keys.demand(), keys.were_ever_made().await) {
+        (_, Ok(true)) => "with an access key alone",
+        (Demand::Always, Ok(false)) => {
+            "with an access key alone, and there is none: make one by `member-mail keys create`"
+        }
+        (Demand::OnceOneWasMade, Ok(false)) => {
+            "for all on this machine, until an access key is made by `member-mail keys create`"
+        }
+        (_, Err(error)) => {
+            tracing::warn!("whether there are access keys could not be read: {error}");
+            return Ok(());
+        }
+    };
+    writeln!(io::stdout().lock(), "Access      {access}")
 }
 
 async fn prepare(config: &Config) -> Result<Database, Error> {

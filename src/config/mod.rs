@@ -6,13 +6,7 @@
 mod parse;
 mod settings;
 
-use std::{
-    collections::HashMap,
-    fmt,
-    net::{IpAddr, SocketAddr},
-    path::PathBuf,
-    time::Duration,
-};
+use std::{collections::HashMap, fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
 use sqlx::postgres::PgConnectOptions;
 use tracing_subscriber::EnvFilter;
@@ -22,13 +16,12 @@ use parse::{
     within,
 };
 use settings::{
-    ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, ALLOWED_HOSTS, BIND_ADDRESS, COMPRESSION,
-    CORS_ALLOWED_ORIGINS, DATA_DIR, DATABASE_ACQUIRE_TIMEOUT_SECONDS, DATABASE_MAX_CONNECTIONS,
-    DATABASE_STATEMENT_TIMEOUT_SECONDS, DATABASE_URL, HEADER_TIMEOUT_SECONDS, HEARTBEAT_SECONDS,
-    IDEMPOTENCY_KEY_HOURS, LOG, LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS, MAX_STREAMS,
-    MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, PUBLIC_URL, REQUEST_TIMEOUT_SECONDS,
-    REQUIRE_IF_MATCH, SHUTDOWN_DELAY_SECONDS, SHUTDOWN_GRACE_SECONDS, STALL_TIMEOUT_SECONDS,
-    TRANSIENT_FAILURES_LIMIT,
+    ALLOWED_HOSTS, BIND_ADDRESS, COMPRESSION, CORS_ALLOWED_ORIGINS, DATA_DIR,
+    DATABASE_ACQUIRE_TIMEOUT_SECONDS, DATABASE_MAX_CONNECTIONS, DATABASE_STATEMENT_TIMEOUT_SECONDS,
+    DATABASE_URL, HEADER_TIMEOUT_SECONDS, HEARTBEAT_SECONDS, IDEMPOTENCY_KEY_HOURS, LOG,
+    LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS, MAX_STREAMS, MIGRATE_ON_START, PG_BIN_DIR,
+    PG_DOWNLOAD_URL, PUBLIC_URL, REQUEST_TIMEOUT_SECONDS, REQUIRE_IF_MATCH, SHUTDOWN_DELAY_SECONDS,
+    SHUTDOWN_GRACE_SECONDS, STALL_TIMEOUT_SECONDS, TRANSIENT_FAILURES_LIMIT,
 };
 pub use settings::{SETTINGS, Setting, env_example, help};
 
@@ -85,11 +78,6 @@ pub enum ConfigError {
         value: String,
         allowed: &'static str,
     },
-    #[error(
-        "BIND_ADDRESS is {address:?}, which others can reach, and there are no access keys yet: bind \
-         to 127.0.0.1 behind a proxy that authenticates, or set ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS=true"
-    )]
-    PublicWithoutKeys { address: String },
     #[error(".env cannot be read: {0}")]
     DotEnv(#[source] dotenvy::Error),
     #[error(
@@ -110,8 +98,7 @@ impl Config {
     /// Whether nobody but this machine reaches the service.
     #[must_use]
     pub fn on_loopback(&self) -> bool {
-        let mut addresses = self.bind_addresses.iter();
-        addresses.all(|address| is_loopback(address.ip()))
+        on_loopback(&self.bind_addresses)
     }
 
     /// Reads the process's environment, and behind it `.env` in the working folder.
@@ -145,16 +132,8 @@ impl Config {
     pub fn read(variables: &HashMap<String, String>) -> Result<Self, ConfigError> {
         let read = Reader(variables);
         let bind_addresses = read.required(&BIND_ADDRESS, addresses)?;
-        let on_loopback = bind_addresses
-            .iter()
-            .all(|address| is_loopback(address.ip()));
-        let allowed: bool = read.required(&ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS, parse)?;
-        if !on_loopback && !allowed {
-            let address = read.value(&BIND_ADDRESS).unwrap_or_default().to_owned();
-            return Err(ConfigError::PublicWithoutKeys { address });
-        }
         let allowed_hosts = match read.optional(&ALLOWED_HOSTS, host_names)? {
-            None if on_loopback => Some(Vec::new()),
+            None if on_loopback(&bind_addresses) => Some(Vec::new()),
             names => names,
         };
         Ok(Self {
@@ -279,8 +258,9 @@ fn without_password(value: &str) -> String {
     }
 }
 
-fn is_loopback(address: IpAddr) -> bool {
-    address.to_canonical().is_loopback()
+fn on_loopback(addresses: &[SocketAddr]) -> bool {
+    let mut addresses = addresses.iter();
+    addresses.all(|address| address.ip().to_canonical().is_loopback())
 }
 
 #[cfg(test)]
@@ -313,7 +293,7 @@ mod tests {
             ("LOG", "level=loud"),
             ("LOG_FORMAT", "xml"),
             ("PG_DOWNLOAD_URL", "ftp://mirror.example"),
-            ("ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS", "1"),
+            ("COMPRESSION", "1"),
         ] {
             let message = read(name, value).expect_err(name).to_string();
             assert!(
@@ -348,34 +328,22 @@ mod tests {
             named,
             Some(vec!["a.example".to_owned(), "b.example".to_owned()])
         );
-        let public = HashMap::from([
-            ("BIND_ADDRESS".to_owned(), "0.0.0.0:80".to_owned()),
-            (
-                "ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS".to_owned(),
-                "true".to_owned(),
-            ),
-        ]);
-        assert_eq!(Config::read(&public).expect("public").allowed_hosts, None);
+        assert_eq!(allowed("BIND_ADDRESS", "0.0.0.0:80").expect("public"), None);
         for value in ["a.example:80", "http://a.example", "a.example,,", "*"] {
             assert!(read("ALLOWED_HOSTS", value).is_err(), "{value}");
         }
     }
 
     #[test]
-    fn an_address_that_others_reach_needs_the_override() {
+    fn what_others_reach_is_told_from_loopback() {
+        let on_loopback = |address| read("BIND_ADDRESS", address).map(|read| read.on_loopback());
         for address in [
             "0.0.0.0:80",
             "[::]:80",
             "192.0.2.1:80",
             "[::ffff:192.0.2.1]:80",
         ] {
-            let message = read("BIND_ADDRESS", address)
-                .expect_err(address)
-                .to_string();
-            assert!(
-                message.contains("ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS"),
-                "{message}"
-            );
+            assert!(!on_loopback(address).expect(address), "{address}");
         }
         for address in [
             "127.0.0.2:80",
@@ -383,16 +351,8 @@ mod tests {
             "localhost:80",
             "[::ffff:127.0.0.1]:80",
         ] {
-            assert!(read("BIND_ADDRESS", address).is_ok(), "{address}");
+            assert!(on_loopback(address).expect(address), "{address}");
         }
-        let allowed = HashMap::from([
-            ("BIND_ADDRESS".to_owned(), "0.0.0.0:80".to_owned()),
-            (
-                "ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS".to_owned(),
-                "true".to_owned(),
-            ),
-        ]);
-        assert!(Config::read(&allowed).is_ok());
     }
 
     #[test]

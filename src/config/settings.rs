@@ -55,7 +55,7 @@ pub(super) const BIND_ADDRESS: Setting = setting(
     "BIND_ADDRESS",
     "127.0.0.1:8080",
     "an address and a port such as 127.0.0.1:8080, [::1]:8080 or localhost:8080",
-    "Where to listen. Port 0 takes a free one.",
+    "Where to listen. Port 0 takes a free one. Beyond loopback every request needs an access key.",
 );
 pub(super) const ALLOWED_HOSTS: Setting = setting(
     "ALLOWED_HOSTS",
@@ -63,12 +63,6 @@ pub(super) const ALLOWED_HOSTS: Setting = setting(
     "names without ports, separated by commas, such as mail.example.org",
     "Names by which the service may be called, besides those of this machine; a proxy may pass one on. \
      Without it, on loopback those of this machine alone, beyond it any.",
-);
-pub(super) const ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS: Setting = setting(
-    "ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS",
-    "false",
-    "true or false",
-    "Listen beyond this machine although everyone who reaches the port can read and change all.",
 );
 pub(super) const PUBLIC_URL: Setting = setting(
     "PUBLIC_URL",
@@ -205,7 +199,6 @@ pub const SETTINGS: &[&Setting] = &[
     &PG_DOWNLOAD_URL,
     &BIND_ADDRESS,
     &ALLOWED_HOSTS,
-    &ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS,
     &PUBLIC_URL,
     &CORS_ALLOWED_ORIGINS,
     &COMPRESSION,

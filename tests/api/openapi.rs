@@ -103,7 +103,9 @@ fn every_operation_is_described_in_full() {
         let verb = id.split('_').next().expect("verb");
         let expected: &[_] = match method {
             Method::GET => &["read", "list"],
-            Method::POST => &["create", "report", "cancel", "retry", "rotate"],
+            Method::POST => &[
+                "create", "report", "cancel", "retry", "rotate", "revoke", "revoke",
+            ],
             Method::PUT => &["replace"],
             Method::PATCH => &["update"],
             Method::DELETE => &["delete"],

@@ -1,6 +1,8 @@
 //! `member-mail keys`: access keys from the command line.
 
-use crate::kit::{Folder, Process};
+use serde_json::Value;
+
+use crate::kit::{Folder, Process, process::address, send_with};
 
 #[test]
 fn keys_are_made_listed_rotated_and_revoked_beside_a_running_service() {
@@ -52,4 +54,45 @@ fn what_is_no_key_is_refused_before_a_database_is_touched() {
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     }
     assert!(!folder.data_dir().exists());
+}
+
+#[test]
+fn beyond_loopback_a_key_is_needed_also_for_the_first_request() {
+    let folder = Folder::new();
+    let mut process = Process::start(&folder, &[], &[("BIND_ADDRESS", "0.0.0.0:0")]);
+    let [_, api, ..] = process.greeting();
+    let access = process.line();
+    assert!(access.contains("there is none"), "{access}");
+    assert!(access.contains("member-mail keys create"), "{access}");
+    let service = ([127, 0, 0, 1], address(&api).port()).into();
+    let ask = |path, lines: &str| {
+        let (status, _) = send_with(service, "GET", path, lines, &Value::Null).expect("an answer");
+        status
+    };
+    assert_eq!(ask("/readyz", ""), 200);
+    assert_eq!(ask("/api/v1/members", ""), 401);
+
+    let made = Process::run(
+        &folder,
+        &["keys", "create", "x", "--scopes", "members:read"],
+        &[],
+    );
+    let key = format!("Authorization: Bearer {}\r\n", made.success().trim_end());
+    assert_eq!(ask("/api/v1/members", &key), 200);
+    assert_eq!(ask("/api/v1/members", ""), 401);
+    assert_eq!(ask("/api/v1/suppressions", &key), 403);
+}
+
+#[test]
+fn on_loopback_the_start_says_until_when_all_are_let_in() {
+    let folder = Folder::new();
+    for wanted in ["for all on this machine, until", "with an access key alone"] {
+        let mut process = Process::start(&folder, &[], &[]);
+        process.greeting();
+        let access = process.line();
+        assert!(access.contains(wanted), "{access}");
+        process.signal("TERM");
+        process.output().success();
+        Process::run(&folder, &["keys", "create", "x", "--scopes", "admin"], &[]).success();
+    }
 }

@@ -41,6 +41,11 @@ fn the_start_says_where_everything_is_and_data_lasts() {
         data,
         format!("Data        {} (embedded Postgres)", data_dir.display())
     );
+    assert!(
+        process
+            .line()
+            .starts_with("Access      for all on this machine")
+    );
     assert_eq!(get(first, "/readyz").0, 200);
     assert_eq!(get(first, "/swagger-ui/").0, 200);
     let ann = json!({"name": "Ann"});
@@ -176,11 +181,7 @@ fn every_way_to_write_an_address_works() {
             eprintln!("this machine has no IPv6: {wanted} is left out");
             continue;
         }
-        let settings = [
-            ("BIND_ADDRESS", wanted),
-            ("ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS", "true"),
-        ];
-        let mut process = Process::start(&folder, &[], &settings);
+        let mut process = Process::start(&folder, &[], &[("BIND_ADDRESS", wanted)]);
         let [page, api, ui, _] = process.greeting();
         for line in [&page, &api, &ui] {
             assert!(line.contains(printed.unwrap_or("http://")), "{line}");

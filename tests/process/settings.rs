@@ -1,6 +1,6 @@
 //! Settings: from the environment and from `.env`, and what becomes of bad ones.
 
-use crate::kit::{Folder, Process, process::address};
+use crate::kit::{Folder, Process};
 
 const CLOSED: &str = "postgres://ann:secret@127.0.0.1:1/club";
 
@@ -12,7 +12,6 @@ fn a_bad_value_stops_the_start_in_one_line() {
         ("PG_DOWNLOAD_URL", "ftp://mirror.example"),
         ("BIND_ADDRESS", "8080"),
         ("BIND_ADDRESS", "127.0.0.1:99999"),
-        ("ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS", "yes"),
         ("DATABASE_MAX_CONNECTIONS", "0"),
         ("DATABASE_MAX_CONNECTIONS", "1001"),
         ("DATABASE_ACQUIRE_TIMEOUT_SECONDS", "0"),
@@ -100,30 +99,4 @@ fn no_password_is_printed() {
         assert!(!output.stderr.contains("secret"), "{}", output.stderr);
         assert!(output.stderr.contains("DATABASE_URL"), "{}", output.stderr);
     }
-}
-
-#[test]
-fn others_are_let_in_only_on_purpose() {
-    let folder = Folder::new();
-    let open = ("BIND_ADDRESS", "0.0.0.0:0");
-    let output = Process::run(&folder, &[], &[open]);
-    let refusal = output.refusal();
-    assert!(
-        refusal.starts_with("BIND_ADDRESS is \"0.0.0.0:0\""),
-        "{refusal}"
-    );
-    assert!(
-        refusal.contains("ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS=true"),
-        "{refusal}"
-    );
-
-    let settings = [open, ("ALLOW_PUBLIC_ACCESS_WITHOUT_KEYS", "true")];
-    let mut process = Process::start(&folder, &[], &settings);
-    let [page, api, ui, _] = process.greeting();
-    let port = address(&api).port();
-    assert_eq!(page, format!("Page        http://0.0.0.0:{port}/"));
-    assert_eq!(api, format!("API         http://0.0.0.0:{port}/api/v1"));
-    assert_eq!(ui, format!("Swagger UI  http://0.0.0.0:{port}/swagger-ui/"));
-    let (status, _) = crate::kit::get(([127, 0, 0, 1], port).into(), "/readyz");
-    assert_eq!(status, 200);
 }

@@ -13,10 +13,7 @@ use super::{
     model::{AccessKey, AccessKeyInput, Overlap},
     scopes::Scopes,
 };
-use crate::{
-    http::conditional::Guard,
-    values::{Line, Timestamp},
-};
+use crate::values::{Line, Timestamp};
 
 /// A checked query that answers whole access keys: what stands before the columns, and what behind.
 macro_rules! query_access_key {
@@ -97,7 +94,7 @@ pub async fn rotate(
         "",
         id,
         secret_hash,
-        f64::from(overlap.seconds()),
+        overlap.seconds(),
     )
     .fetch_optional(pool)
     .await?;
@@ -108,23 +105,22 @@ pub async fn rotate(
     })
 }
 
-/// Revokes a key in one of the versions that `guard` lets through. One that is revoked stays as it is.
-pub async fn revoke(executor: impl PgExecutor<'_>, id: Uuid, guard: &Guard) -> sqlx::Result<bool> {
-    let revoked = query!(
-        "UPDATE access_keys
+/// Revokes a key; none if there is none. One that is revoked stays as it is.
+pub async fn revoke(executor: impl PgExecutor<'_>, id: Uuid) -> sqlx::Result<Option<AccessKey>> {
+    query_access_key!(
+        "UPDATE access_keys AS k
          SET revoked_at = coalesce(revoked_at, now()),
              previous_secret_hash = NULL, previous_valid_until = NULL,
              updated_at = CASE
                  WHEN revoked_at IS NULL THEN greatest(updated_at, clock_timestamp()) ELSE updated_at END,
              version = CASE WHEN revoked_at IS NULL THEN version + 1 ELSE version END
-         WHERE id = $1 AND ($2::bigint[] IS NULL OR version = ANY ($2)) AND version <> ALL ($3)",
+         WHERE id = $1
+         RETURNING",
+        "",
         id,
-        guard.only.as_deref(),
-        &guard.except,
     )
-    .execute(executor)
-    .await?;
-    Ok(revoked.rows_affected() > 0)
+    .fetch_optional(executor)
+    .await
 }
 
 /// What a key is checked by.
@@ -154,9 +150,9 @@ pub(super) async fn stored(
     .await
 }
 
-/// Whether there is a key that is not revoked.
+/// Whether a key was ever made.
 pub(super) async fn any(executor: impl PgExecutor<'_>) -> sqlx::Result<bool> {
-    query_scalar!(r#"SELECT EXISTS (SELECT FROM access_keys WHERE revoked_at IS NULL) AS "any!""#)
+    query_scalar!(r#"SELECT EXISTS (SELECT FROM access_keys) AS "any!""#)
         .fetch_one(executor)
         .await
 }

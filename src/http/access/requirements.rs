@@ -32,12 +32,14 @@ pub enum Requirement<'a> {
 
 /// What each documented operation needs; none where that is not declared.
 #[derive(Debug, Clone)]
-pub struct Requirements(Arc<HashMap<String, HashMap<Method, Option<Vec<String>>>>>);
+pub struct Requirements(Arc<HashMap<String, Methods>>);
+
+type Methods = HashMap<Method, Option<Vec<String>>>;
 
 impl Requirements {
     #[must_use]
     pub fn of(openapi: &OpenApi) -> Self {
-        let mut paths = HashMap::<String, HashMap<_, _>>::new();
+        let mut paths = HashMap::<String, Methods>::new();
         for (method, path, operation) in operations(openapi) {
             let methods = paths.entry(path.to_owned()).or_default();
             methods.insert(method, declared(operation));

@@ -190,6 +190,8 @@ pub(crate) struct Subject {
     pub(crate) consent_id: String,
     pub(crate) suppression: String,
     pub(crate) suppression_id: String,
+    /// Where requests carry a key.
+    pub(crate) access_key_id: String,
 }
 
 impl Subject {
@@ -208,6 +210,7 @@ impl Subject {
             "mail-records" | "events" => &self.mail_record_id,
             "consents" => &self.consent_id,
             "suppressions" => &self.suppression_id,
+            "access-keys" if !self.access_key_id.is_empty() => &self.access_key_id,
             _ => parameter.example(),
         }
     }
@@ -222,7 +225,12 @@ impl Subject {
         let address = format!("{}@example.org", Uuid::now_v7());
         let body = json!({"address": address});
         let suppression = app.post("/api/v1/suppressions", body).await.created();
+        let access_key = match app.key {
+            Some(_) => app.access_key(&["privacy"]).await.path,
+            None => String::new(),
+        };
         Self {
+            access_key_id: last_step(&access_key),
             member_id: last_step(&member),
             mail_record_id: last_step(&mail_record),
             consent_id: last_step(&consent.created()),

@@ -113,10 +113,13 @@ impl Process {
     /// The four lines by which the service says that it serves.
     #[track_caller]
     pub(crate) fn greeting(&mut self) -> [String; 4] {
-        [(); 4].map(|()| {
-            let line = self.lines.recv_timeout(DEADLINE);
-            line.unwrap_or_else(|_| panic!("no greeting: {:?}", self.end()))
-        })
+        [(); 4].map(|()| self.line())
+    }
+
+    /// The next line on stdout.
+    pub(crate) fn line(&mut self) -> String {
+        let line = self.lines.recv_timeout(DEADLINE);
+        line.unwrap_or_else(|_| panic!("no further line: {:?}", self.end()))
     }
 
     pub(crate) fn id(&self) -> u32 {
