@@ -7,54 +7,103 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use super::keys::Keys;
-use crate::http::access::{Caller, Credentials, Refusal, Requirement, Requirements, credentials};
+use super::keys::{Fault, Grant, Keys};
+use crate::http::{
+    access::{
+        Caller, Credentials, FailedSignIns, GUARDED, Refusal, Requirement, Requirements,
+        credentials,
+    },
+    client_address::{ClientAddress, TrustedProxies},
+    rate_limit::{Client, RateLimit},
+};
 
-/// What operations need, and which keys there are.
+/// What operations need, which keys there are, and how often they may be used.
 #[derive(Debug, Clone)]
 pub struct Guard {
     pub requirements: Requirements,
     pub keys: Keys,
+    pub trusted_proxies: TrustedProxies,
+    pub failed_sign_ins: FailedSignIns,
+    pub rate_limit: RateLimit,
 }
 
-/// Lets a request in that may do what it asks for.
+/// Lets a request in that may do what it asks for, and whose client has not asked for too much.
 pub async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    match guard.admit(&parts).await {
-        Ok(caller) => {
-            parts.extensions.insert(caller);
-            next.run(Request::from_parts(parts, body)).await
+    let address = guard.trusted_proxies.client_of(&parts);
+    let needed = guard.requirements.of_request(&parts);
+    let signed_in = match needed {
+        Requirement::Nothing => Ok(None),
+        _ => guard.sign_in(&parts, address).await,
+    };
+    let client = match &signed_in {
+        Ok(Some(grant)) => Client::Key(grant.id),
+        _ => Client::Address(address),
+    };
+    let is_guarded = parts.uri.path().starts_with(GUARDED);
+    let answer = async {
+        match signed_in.and_then(|grant| authorize(needed, grant)) {
+            Ok(caller) => {
+                parts.extensions.insert(caller);
+                next.run(Request::from_parts(parts, body)).await
+            }
+            Err(refusal) => refusal.into_response(),
         }
-        Err(refusal) => refusal.into_response(),
+    };
+    if is_guarded {
+        guard.rate_limit.run(client, answer).await
+    } else {
+        answer.await
     }
 }
 
 impl Guard {
-    async fn admit(&self, request: &Parts) -> Result<Caller, Refusal> {
-        let needed = match self.requirements.of_request(request) {
-            Requirement::Nothing => return Ok(Caller(None)),
-            Requirement::Scopes(scopes) => scopes,
-            Requirement::Undeclared => {
-                tracing::error!("an operation declares no scope");
-                return Err(Refusal::InsufficientScope(Vec::new()));
-            }
-        };
+    /// What the key of a request opens; none where it has none and needs none.
+    async fn sign_in(
+        &self,
+        request: &Parts,
+        address: ClientAddress,
+    ) -> Result<Option<Grant>, Refusal> {
         let verified = match credentials(&request.headers) {
             Credentials::None if self.keys.are_demanded().await? => {
                 return Err(Refusal::KeyRequired);
             }
-            Credentials::None => return Ok(Caller(None)),
-            Credentials::Bearer(token) => self.keys.verify(token).await?,
-            Credentials::Malformed => Err(super::keys::Fault::Malformed),
+            Credentials::None => return Ok(None),
+            Credentials::Bearer(token) => {
+                // Whoever guesses is stopped, and not those who share the address.
+                if !self.keys.is_in_use(token) {
+                    self.failed_sign_ins.check(address)?;
+                }
+                self.keys.verify(token).await?
+            }
+            Credentials::Malformed => {
+                self.failed_sign_ins.check(address)?;
+                Err(Fault::Malformed)
+            }
         };
-        let grant = verified.map_err(|fault| {
+        verified.map(Some).map_err(|fault| {
+            self.failed_sign_ins.count(address);
             tracing::info!(?fault, "a key was refused");
             Refusal::InvalidKey
-        })?;
-        if needed.iter().all(|scope| grant.scopes.contains(scope)) {
-            Ok(Caller(Some(grant.id)))
-        } else {
-            Err(Refusal::InsufficientScope(needed.to_vec()))
+        })
+    }
+}
+
+/// Whether a grant has what is needed.
+fn authorize(needed: Requirement<'_>, grant: Option<Grant>) -> Result<Caller, Refusal> {
+    let needed = match needed {
+        Requirement::Nothing => &[],
+        Requirement::Scopes(scopes) => scopes,
+        Requirement::Undeclared => {
+            tracing::error!("an operation declares no scope");
+            return Err(Refusal::InsufficientScope(Vec::new()));
         }
+    };
+    match grant {
+        None => Ok(Caller(None)),
+        Some(grant) if needed.iter().all(|scope| grant.scopes.contains(scope)) => {
+            Ok(Caller(Some(grant.id)))
+        }
+        Some(_) => Err(Refusal::InsufficientScope(needed.to_vec())),
     }
 }

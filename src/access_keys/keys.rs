@@ -19,6 +19,8 @@ use super::{
 /// How long what is known of a key is relied on. So long a key that another instance revoked opens at
 /// most; one that this instance revoked ends at once.
 const TRUSTED: Duration = Duration::from_secs(5);
+/// How long a key that is not used is remembered.
+const REMEMBERED: Duration = Duration::from_hours(1);
 /// How often the use of a key is written down.
 const USE_INTERVAL: TimeDelta = TimeDelta::minutes(1);
 
@@ -71,6 +73,16 @@ struct Known {
     scopes: Arc<[String]>,
     used: Option<DateTime<Utc>>,
     read: Instant,
+    /// The count of writes when it was read.
+    writes: u64,
+}
+
+impl Cache {
+    /// What is known of a key, if that can be relied on.
+    fn trusted(&self, id: Uuid) -> Option<&Known> {
+        let known = self.known.get(&id)?;
+        (known.writes == self.writes && known.read.elapsed() < TRUSTED).then_some(known)
+    }
 }
 
 impl Keys {
@@ -128,23 +140,28 @@ impl Keys {
             return Ok(Err(Fault::Unknown));
         };
         let now = Utc::now();
-        if !opens(&stored, &key.secret_hash(), now) {
-            return Ok(Err(Fault::WrongSecret));
-        }
-        if stored.revoked {
-            return Ok(Err(Fault::Revoked));
-        }
-        if stored.expires_at.is_some_and(|end| end <= now) {
-            return Ok(Err(Fault::Expired));
+        if let Err(fault) = check(&stored, &key.secret_hash(), now) {
+            return Ok(Err(fault));
         }
         self.note_use(key.id, now);
         Ok(Ok(Grant { id: key.id, scopes }))
     }
 
+    /// Whether the key in `token` opened when it was last looked up, within the hour. The database is not
+    /// asked.
+    #[must_use]
+    pub fn is_in_use(&self, token: &str) -> bool {
+        let Ok(key) = token.parse::<Key>() else {
+            return false;
+        };
+        let cache = self.cache();
+        let known = cache.known.get(&key.id);
+        known.is_some_and(|known| check(&known.key, &key.secret_hash(), Utc::now()).is_ok())
+    }
+
     /// Forgets what is known of the keys, after one was written.
     pub fn forget(&self) {
         let mut cache = self.cache();
-        cache.known.clear();
         cache.any = None;
         cache.writes += 1;
     }
@@ -152,12 +169,10 @@ impl Keys {
     async fn known(&self, id: Uuid) -> sqlx::Result<Option<(Arc<Stored>, Arc<[String]>)>> {
         let writes = {
             let cache = self.cache();
-            match cache.known.get(&id) {
-                Some(known) if known.read.elapsed() < TRUSTED => {
-                    return Ok(Some((known.key.clone(), known.scopes.clone())));
-                }
-                _ => cache.writes,
+            if let Some(known) = cache.trusted(id) {
+                return Ok(Some((known.key.clone(), known.scopes.clone())));
             }
+            cache.writes
         };
         // An id that is not there is not remembered: there are more of those than of memory.
         let Some(stored) = queries::stored(&self.pool, id).await? else {
@@ -168,13 +183,14 @@ impl Keys {
             used: stored.last_used_at,
             key: stored.into(),
             read: Instant::now(),
+            writes,
         };
         let answer = (known.key.clone(), known.scopes.clone());
         let mut cache = self.cache();
         if cache.writes == writes {
             cache
                 .known
-                .retain(|_, known| known.read.elapsed() < TRUSTED);
+                .retain(|_, known| known.read.elapsed() < REMEMBERED);
             cache.known.insert(id, known);
         }
         Ok(Some(answer))
@@ -202,6 +218,19 @@ impl Keys {
 
     fn cache(&self) -> MutexGuard<'_, Cache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a key does not open with a secret.
+fn check(stored: &Stored, hash: &SecretHash, now: DateTime<Utc>) -> Result<(), Fault> {
+    if !opens(stored, hash, now) {
+        Err(Fault::WrongSecret)
+    } else if stored.revoked {
+        Err(Fault::Revoked)
+    } else if stored.expires_at.is_some_and(|end| end <= now) {
+        Err(Fault::Expired)
+    } else {
+        Ok(())
     }
 }
 

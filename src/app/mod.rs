@@ -27,12 +27,14 @@ use crate::{
     },
     consents, eligibility,
     http::{
-        access::{Requirements, document_access},
+        access::{FailedSignIns, Requirements, document_access},
+        client_address::TrustedProxies,
         edge::Edge,
         idempotency::Retention,
         layers::{self, Limits},
         openapi::{document_contract, document_links},
         prefer::prefer,
+        rate_limit::{RateLimit, document_rate_limit},
         streams::Streams,
         unknown_parameters::{KnownParameters, refuse_unknown_parameters},
     },
@@ -47,6 +49,9 @@ use crate::{
 pub struct AppState {
     pub pool: PgPool,
     pub keys: Keys,
+    pub trusted_proxies: TrustedProxies,
+    pub failed_sign_ins: FailedSignIns,
+    pub rate_limit: RateLimit,
     /// One connection for `/readyz` alone: it must be heard while all others are busy.
     pub probe: PgPool,
     pub limits: Limits,
@@ -61,7 +66,13 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
     let (api, openapi) = documented();
     let known = KnownParameters::of(&openapi);
     let keys = state.keys.clone();
-    let requirements = Requirements::of(&openapi);
+    let guarding = Guard {
+        requirements: Requirements::of(&openapi),
+        keys: keys.clone(),
+        trusted_proxies: state.trusted_proxies.clone(),
+        failed_sign_ins: state.failed_sign_ins.clone(),
+        rate_limit: state.rate_limit.clone(),
+    };
     let (health, _) = health::router().split_for_parts();
     let bounded = api
         .with_state(state.pool.clone())
@@ -72,10 +83,11 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
         .layer(Extension(state.failure_limit))
         .layer(Extension(state.streams.clone()))
         .layer(from_fn(prefer))
-        .layer(Extension(keys.clone()))
+        .layer(Extension(keys))
         .layer(from_fn_with_state(state.limits.clone(), layers::bound))
         // Before a body is read: whoever may not do it need not send it.
-        .layer(from_fn_with_state(Guard { requirements, keys }, guard));
+        .layer(from_fn_with_state(guarding, guard))
+        .layer(from_fn_with_state(state.limits.clone(), layers::admit));
     // The state of the service is told outside of the limits: it must be heard while they hold. Of
     // two routers, the one that is merged in gives the answer where there is no route.
     let edge = state.edge.clone();
@@ -102,6 +114,7 @@ fn documented() -> (Router<PgPool>, OpenApi) {
     let (_, health) = health::router().split_for_parts();
     document_problems(&mut openapi);
     document_access(&mut openapi, docs::KEY);
+    document_rate_limit(&mut openapi);
     document_contract(&mut openapi);
     document_links(&mut openapi);
     openapi.merge(health);

@@ -19,10 +19,12 @@ use crate::{
     app::{self, AppState},
     config::Config,
     http::{
+        access::FailedSignIns,
         body::Bodies,
         edge::Edge,
         idempotency::{self, Retention},
-        layers::{Limits, SecondAttempts},
+        layers::{Limits, Running, SecondAttempts},
+        rate_limit::RateLimit,
         server::{self, Shutdown},
         streams::Streams,
         sweep::sweep,
@@ -42,6 +44,7 @@ pub struct Service {
     pub shutdown: Shutdown,
     pub sweep_interval: Duration,
     keys: Keys,
+    rate_limit: RateLimit,
     app: Router,
     bounds: server::Bounds,
     writes: TaskTracker,
@@ -63,11 +66,15 @@ impl Service {
             Demand::Always
         };
         let keys = Keys::new(pool.clone(), demand);
+        let rate_limit = RateLimit::new(config.rate_limit);
         let shutdown = Shutdown::default();
         let writes = TaskTracker::new();
         let (app, _) = app::build(AppState {
             pool: pool.clone(),
             keys: keys.clone(),
+            trusted_proxies: config.trusted_proxies.clone().into(),
+            failed_sign_ins: FailedSignIns::new(config.failed_sign_ins_per_minute),
+            rate_limit: rate_limit.clone(),
             probe: pool::probe(database.clone(), &bounds),
             idempotency: Retention(config.idempotency_retention),
             failure_limit: FailureLimit(
@@ -84,6 +91,7 @@ impl Service {
                 request_timeout: config.request_timeout,
                 bodies: Bodies::new(config.max_body_bytes),
                 hosts: config.allowed_hosts.clone().into(),
+                running: Running::new(config.max_requests),
                 require_if_match: config.require_if_match,
                 writes: writes.clone(),
                 second_attempts: SecondAttempts::default(),
@@ -100,6 +108,7 @@ impl Service {
             shutdown,
             sweep_interval: SWEEP_INTERVAL,
             keys,
+            rate_limit,
             app,
             bounds: server::Bounds {
                 max_connections: config.max_client_connections,
@@ -117,6 +126,7 @@ impl Service {
             pool,
             shutdown,
             sweep_interval,
+            rate_limit,
             app,
             bounds,
             writes,
@@ -130,6 +140,7 @@ impl Service {
         });
         tokio::select! {
             () = server::serve(listeners, app, bounds, shutdown, writes) => {}
+            never = rate_limit.forget_idle() => match never {},
             never = keys => match never {},
             never = suppressions => match never {},
         }

@@ -8,20 +8,22 @@ mod settings;
 
 use std::{collections::HashMap, fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
+use ipnet::IpNet;
 use sqlx::postgres::PgConnectOptions;
 use tracing_subscriber::EnvFilter;
 
 use parse::{
-    addresses, database, host_names, http_url, log_format, origins, parse, public_url, seconds,
-    within,
+    addresses, database, host_names, http_url, log_format, networks, origins, parse, public_url,
+    seconds, within,
 };
 use settings::{
     ALLOWED_HOSTS, BIND_ADDRESS, COMPRESSION, CORS_ALLOWED_ORIGINS, DATA_DIR,
     DATABASE_ACQUIRE_TIMEOUT_SECONDS, DATABASE_MAX_CONNECTIONS, DATABASE_STATEMENT_TIMEOUT_SECONDS,
-    DATABASE_URL, HEADER_TIMEOUT_SECONDS, HEARTBEAT_SECONDS, IDEMPOTENCY_KEY_HOURS, LOG,
-    LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS, MAX_STREAMS, MIGRATE_ON_START, PG_BIN_DIR,
-    PG_DOWNLOAD_URL, PUBLIC_URL, REQUEST_TIMEOUT_SECONDS, REQUIRE_IF_MATCH, SHUTDOWN_DELAY_SECONDS,
-    SHUTDOWN_GRACE_SECONDS, STALL_TIMEOUT_SECONDS, TRANSIENT_FAILURES_LIMIT,
+    DATABASE_URL, FAILED_SIGN_INS_PER_MINUTE, HEADER_TIMEOUT_SECONDS, HEARTBEAT_SECONDS,
+    IDEMPOTENCY_KEY_HOURS, LOG, LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS, MAX_REQUESTS,
+    MAX_STREAMS, MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, PUBLIC_URL, RATE_LIMIT,
+    REQUEST_TIMEOUT_SECONDS, REQUIRE_IF_MATCH, SHUTDOWN_DELAY_SECONDS, SHUTDOWN_GRACE_SECONDS,
+    STALL_TIMEOUT_SECONDS, TRANSIENT_FAILURES_LIMIT, TRUSTED_PROXIES,
 };
 pub use settings::{SETTINGS, Setting, env_example, help};
 
@@ -37,6 +39,7 @@ pub struct Config {
     pub bind_addresses: Vec<SocketAddr>,
     /// Names by which the service may be called besides those of this machine; none for any name.
     pub allowed_hosts: Option<Vec<String>>,
+    pub trusted_proxies: Vec<IpNet>,
     /// Without a `/` at its end; empty if it is not known.
     pub public_url: String,
     /// `*` alone for any.
@@ -52,7 +55,12 @@ pub struct Config {
     pub max_body_bytes: usize,
     pub idempotency_retention: Duration,
     pub max_client_connections: usize,
+    pub max_requests: usize,
     pub max_streams: usize,
+    /// For each client and second; 0: any number.
+    pub rate_limit: u32,
+    /// 0: any number.
+    pub failed_sign_ins_per_minute: u32,
     pub heartbeat: Duration,
     pub require_if_match: bool,
     /// 0: never.
@@ -143,6 +151,9 @@ impl Config {
             pg_download_url: read.optional(&PG_DOWNLOAD_URL, http_url)?,
             bind_addresses,
             allowed_hosts,
+            trusted_proxies: read
+                .optional(&TRUSTED_PROXIES, networks)?
+                .unwrap_or_default(),
             public_url: read.optional(&PUBLIC_URL, public_url)?.unwrap_or_default(),
             cors_allowed_origins: read
                 .optional(&CORS_ALLOWED_ORIGINS, origins)?
@@ -163,7 +174,11 @@ impl Config {
             })?,
             max_client_connections: read
                 .required(&MAX_CLIENT_CONNECTIONS, |v| within(v, 1, 1_000_000))?,
+            max_requests: read.required(&MAX_REQUESTS, |v| within(v, 1, 1_000_000))?,
             max_streams: read.required(&MAX_STREAMS, |v| within(v, 1, 1000))?,
+            rate_limit: read.required(&RATE_LIMIT, |v| within(v, 0, 1_000_000))?,
+            failed_sign_ins_per_minute: read
+                .required(&FAILED_SIGN_INS_PER_MINUTE, |v| within(v, 0, 1_000_000))?,
             heartbeat: read.required(&HEARTBEAT_SECONDS, seconds)?,
             require_if_match: read.required(&REQUIRE_IF_MATCH, parse)?,
             transient_failures_limit: read

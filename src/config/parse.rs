@@ -1,12 +1,13 @@
 //! What a setting's text means. `None` if it is not one of those that are allowed.
 
 use std::{
-    net::{SocketAddr, ToSocketAddrs},
+    net::{IpAddr, SocketAddr, ToSocketAddrs},
     str::FromStr,
     time::Duration,
 };
 
 use axum::http::Uri;
+use ipnet::IpNet;
 use sqlx::postgres::PgConnectOptions;
 
 use super::LogFormat;
@@ -45,6 +46,12 @@ pub(super) fn host_names(value: &str) -> Option<Vec<String>> {
         .collect();
     let is_name = |name: &String| !name.is_empty() && !name.contains([':', '/', ' ', '*']);
     names.iter().all(is_name).then_some(names)
+}
+
+/// Networks, and addresses as networks of one.
+pub(super) fn networks(value: &str) -> Option<Vec<IpNet>> {
+    let network = |text: &str| parse(text).or_else(|| parse::<IpAddr>(text).map(IpNet::from));
+    value.split(',').map(|text| network(text.trim())).collect()
 }
 
 /// A URL to put paths behind.
@@ -124,6 +131,21 @@ mod tests {
             "null",
         ] {
             assert_eq!(origins(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_network_may_be_one_address() {
+        let list = networks("10.1.2.3/8, 192.0.2.1,2001:db8::/32").unwrap_or_default();
+        let texts: Vec<_> = list.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["10.1.2.3/8", "192.0.2.1/32", "2001:db8::/32"]);
+        for text in [
+            "proxy.example",
+            "10.0.0.0/33",
+            "10.0.0.0/8,,",
+            "10.0.0.1:80",
+        ] {
+            assert_eq!(networks(text), None, "{text}");
         }
     }
 

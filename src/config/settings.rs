@@ -64,6 +64,13 @@ pub(super) const ALLOWED_HOSTS: Setting = setting(
     "Names by which the service may be called, besides those of this machine; a proxy may pass one on. \
      Without it, on loopback those of this machine alone, beyond it any.",
 );
+pub(super) const TRUSTED_PROXIES: Setting = setting(
+    "TRUSTED_PROXIES",
+    "",
+    "networks or addresses separated by commas, such as 10.0.0.0/8,2001:db8::1",
+    "Proxies that are believed when X-Forwarded-For says who sent a request. Without it, whoever connects \
+     is the client.",
+);
 pub(super) const PUBLIC_URL: Setting = setting(
     "PUBLIC_URL",
     "",
@@ -144,6 +151,26 @@ pub(super) const MAX_CLIENT_CONNECTIONS: Setting = setting(
     "a whole number from 1 to 1000000",
     "Connections from clients at the most; more wait.",
 );
+pub(super) const MAX_REQUESTS: Setting = setting(
+    "MAX_REQUESTS",
+    "4096",
+    "a whole number from 1 to 1000000",
+    "Requests that run at the same time; further ones are answered with 503.",
+);
+pub(super) const RATE_LIMIT: Setting = setting(
+    "RATE_LIMIT",
+    "1000",
+    "a whole number from 0 to 1000000",
+    "Requests in a second of each access key, and of each address without one; further ones are answered \
+     with 429. Each instance counts by itself; 0: no limit.",
+);
+pub(super) const FAILED_SIGN_INS_PER_MINUTE: Setting = setting(
+    "FAILED_SIGN_INS_PER_MINUTE",
+    "10",
+    "a whole number from 0 to 1000000",
+    "Access keys from one address that may open nothing; further ones are answered with 429, but for those \
+     in use. Each instance counts by itself; 0: no limit.",
+);
 pub(super) const MAX_STREAMS: Setting = setting(
     "MAX_STREAMS",
     "5",
@@ -199,6 +226,7 @@ pub const SETTINGS: &[&Setting] = &[
     &PG_DOWNLOAD_URL,
     &BIND_ADDRESS,
     &ALLOWED_HOSTS,
+    &TRUSTED_PROXIES,
     &PUBLIC_URL,
     &CORS_ALLOWED_ORIGINS,
     &COMPRESSION,
@@ -212,6 +240,9 @@ pub const SETTINGS: &[&Setting] = &[
     &MAX_BODY_BYTES,
     &IDEMPOTENCY_KEY_HOURS,
     &MAX_CLIENT_CONNECTIONS,
+    &MAX_REQUESTS,
+    &RATE_LIMIT,
+    &FAILED_SIGN_INS_PER_MINUTE,
     &MAX_STREAMS,
     &HEARTBEAT_SECONDS,
     &REQUIRE_IF_MATCH,

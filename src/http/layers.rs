@@ -1,5 +1,5 @@
-//! What happens to every request, from the outside in: an id, a log line and the answer's end, the
-//! limits of the header, the body read whole, a deadline, and writes kept from being cancelled.
+//! What happens to every request, from the outside in: an id, a log line and the answer's end, a place
+//! among those that run, the limits of the header, the body read whole, a deadline, and writes kept from being cancelled.
 
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use axum::{
 };
 use futures_util::FutureExt;
 use tokio::{
-    sync::Mutex,
+    sync::{Mutex, OwnedSemaphorePermit, Semaphore},
     time::{Instant, timeout_at},
 };
 use tokio_util::task::TaskTracker;
@@ -40,6 +40,7 @@ pub struct Limits {
     pub request_timeout: Duration,
     pub bodies: Bodies,
     pub hosts: Hosts,
+    pub running: Running,
     /// Whether a write that changes what is there must say which version it has seen.
     pub require_if_match: bool,
     /// Writes that go on when their client has left.
@@ -47,6 +48,21 @@ pub struct Limits {
     pub second_attempts: SecondAttempts,
     pub shutdown: Shutdown,
 }
+
+/// The places of requests that run at the same time.
+#[derive(Debug, Clone)]
+pub struct Running(Arc<Semaphore>);
+
+impl Running {
+    #[must_use]
+    pub fn new(max: usize) -> Self {
+        Self(Arc::new(Semaphore::new(max)))
+    }
+}
+
+/// The place of one of them.
+#[derive(Debug, Clone)]
+struct Place(#[expect(dead_code, reason = "it is given back by drop")] Arc<OwnedSemaphorePermit>);
 
 /// The turn of writes that the database undid in favour of others: one at a time, so that those that
 /// were in each other's way once are not so again.
@@ -195,6 +211,23 @@ fn request_id(request: &Request) -> String {
         .map_or_else(|| Uuid::now_v7().to_string(), str::to_owned)
 }
 
+/// Lets in as many requests as may run at the same time, until the head of the answer, and sheds the rest
+/// before they cost anything.
+pub async fn admit(State(limits): State<Limits>, mut request: Request, next: Next) -> Response {
+    if let Err(problem) = limits.hosts.check(&request) {
+        return problem.into_response();
+    }
+    let Ok(place) = limits.running.0.clone().try_acquire_owned() else {
+        return Problem::from(Code::Overloaded).into_response();
+    };
+    let place = Place(Arc::new(place));
+    // A write that goes on without its client keeps the place.
+    request.extensions_mut().insert(place.clone());
+    let response = next.run(request).await;
+    drop(place);
+    response
+}
+
 /// Bounds the request, reads its body, and runs it under the deadline.
 pub async fn bound(State(limits): State<Limits>, request: Request, next: Next) -> Response {
     run_bounded(&limits, request, next)
@@ -203,7 +236,6 @@ pub async fn bound(State(limits): State<Limits>, request: Request, next: Next) -
 }
 
 async fn run_bounded(limits: &Limits, request: Request, next: Next) -> Result<Response, Problem> {
-    limits.hosts.check(&request)?;
     check_header(&request)?;
     let deadline = Instant::now() + limits.request_timeout;
     if limits.shutdown.is_draining() {

@@ -18,6 +18,8 @@
 //! - [`cors`]: what pages of other origins may do
 //! - [`body`]: the body of a request, read whole and within bounds
 //! - [`host`]: the names by which the service may be called
+//! - [`client_address`]: where a request comes from
+//! - [`rate_limit`]: how many requests a client may send
 //! - [`edge`]: what is around all requests
 //! - [`layers`]: what happens to every request: id, log line, limits, deadline
 //! - [`streams`]: how many lists may be streamed at the same time
@@ -32,6 +34,7 @@ pub mod access;
 pub mod answer;
 pub mod batch;
 pub mod body;
+pub mod client_address;
 pub mod compression;
 pub mod conditional;
 pub mod cors;
@@ -48,6 +51,7 @@ pub mod negotiate;
 pub mod one_or_many;
 pub mod openapi;
 pub mod prefer;
+pub mod rate_limit;
 pub mod server;
 pub mod snapshot;
 mod stall;

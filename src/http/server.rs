@@ -26,7 +26,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::Service;
 use tracing::{debug, info, warn};
 
-use super::stall::StallLimited;
+use super::{client_address::Peer, stall::StallLimited};
 
 /// Largest part of a request's header, and of a body, that one connection buffers, in bytes.
 const MAX_BUFFER: usize = 64 * 1024;
@@ -179,8 +179,8 @@ async fn accept(
 ) {
     let accepting = async {
         loop {
-            let stream = match listener.accept().await {
-                Ok((stream, _)) => stream,
+            let (stream, peer) = match listener.accept().await {
+                Ok(accepted) => accepted,
                 Err(error) => {
                     pause_after(&error).await;
                     continue;
@@ -190,8 +190,9 @@ async fn accept(
             let Ok(place) = places.clone().acquire_owned().await else {
                 return;
             };
+            let peer = Peer(peer.ip());
             let connection =
-                serve_connection(stream, app.clone(), bounds.clone(), shutdown.clone());
+                serve_connection(stream, peer, app.clone(), bounds.clone(), shutdown.clone());
             let stop = stop.clone();
             let connection = async move {
                 stop.run_until_cancelled(connection).await;
@@ -223,7 +224,13 @@ async fn pause_after(error: &io::Error) {
     sleep(Duration::from_millis(100)).await;
 }
 
-async fn serve_connection(stream: TcpStream, app: Router, bounds: Bounds, shutdown: Shutdown) {
+async fn serve_connection(
+    stream: TcpStream,
+    peer: Peer,
+    app: Router,
+    bounds: Bounds,
+    shutdown: Shutdown,
+) {
     stream.set_nodelay(true).ok();
     // A client that has vanished acknowledges nothing. What is sent to it may be so little that no write
     // ever waits, and TCP itself tries for a quarter of an hour.
@@ -235,14 +242,16 @@ async fn serve_connection(stream: TcpStream, app: Router, bounds: Bounds, shutdo
     let stream = StallLimited::new(stream, bounds.stall_timeout);
     let http_1_0 = Arc::new(AtomicBool::new(false));
     let seen = http_1_0.clone();
-    let service = TowerToHyperService::new(tower::service_fn(move |request: hyper::Request<_>| {
-        let mut app = app.clone();
-        seen.store(request.version() == Version::HTTP_10, Ordering::Relaxed);
-        async move {
-            let response = app.call(request.map(axum::body::Body::new)).await;
-            Ok::<_, Infallible>(response.unwrap_or_else(|never| match never {}))
-        }
-    }));
+    let service =
+        TowerToHyperService::new(tower::service_fn(move |mut request: hyper::Request<_>| {
+            let mut app = app.clone();
+            request.extensions_mut().insert(peer);
+            seen.store(request.version() == Version::HTTP_10, Ordering::Relaxed);
+            async move {
+                let response = app.call(request.map(axum::body::Body::new)).await;
+                Ok::<_, Infallible>(response.unwrap_or_else(|never| match never {}))
+            }
+        }));
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(bounds.header_timeout)

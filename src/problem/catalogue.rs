@@ -276,6 +276,18 @@ catalogue! {
         "The request header is too large",
         "Send fewer or shorter header fields.",
     );
+    RateLimited = (
+        TOO_MANY_REQUESTS,
+        "rate_limited",
+        "Too many requests",
+        "Nothing was done; try again after Retry-After, and not faster than RateLimit-Policy says.",
+    );
+    TooManyFailedSignIns = (
+        TOO_MANY_REQUESTS,
+        "too_many_failed_sign_ins",
+        "Too many access keys from this address opened nothing",
+        "Nothing was done; send a key that is good after Retry-After.",
+    );
     InternalError = (
         INTERNAL_SERVER_ERROR,
         "internal_error",
@@ -299,6 +311,12 @@ catalogue! {
         "timed_out",
         "The request took too long",
         "Try again after Retry-After; a write may have been done all the same, so read first.",
+    );
+    Overloaded = (
+        SERVICE_UNAVAILABLE,
+        "overloaded",
+        "Too many requests are running",
+        "Nothing was done; try again after Retry-After.",
     );
     TooManyStreams = (
         SERVICE_UNAVAILABLE,
@@ -324,7 +342,11 @@ impl Code {
     /// Whether the same request may succeed by waiting alone: an absence passes, a fault does not.
     #[must_use]
     pub(super) fn passes(self) -> bool {
-        self == Self::IdempotencyKeyInUse || self.status() == StatusCode::SERVICE_UNAVAILABLE
+        let absent = [
+            StatusCode::SERVICE_UNAVAILABLE,
+            StatusCode::TOO_MANY_REQUESTS,
+        ];
+        self == Self::IdempotencyKeyInUse || absent.contains(&self.status())
     }
 
     #[must_use]

@@ -193,6 +193,7 @@ fn codes_of_parts(operation: &Operation, writes: bool) -> Vec<Code> {
         Code::InternalError,
         Code::DatabaseUnavailable,
         Code::TimedOut,
+        Code::Overloaded,
         Code::ShuttingDown,
     ];
     if writes {

@@ -18,8 +18,14 @@ pub enum Refusal {
     InvalidKey,
     /// The key is good, and lacks one of these scopes.
     InsufficientScope(Vec<String>),
-    /// It could not be found out.
+    /// It was not found out.
     Failed(Problem),
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Self::Failed(problem)
+    }
 }
 
 impl From<sqlx::Error> for Refusal {

@@ -18,7 +18,7 @@ use crate::problem::{Code, responses};
 /// The name of the security scheme, in the document and in each operation's declaration.
 const SCHEME: &str = "bearer";
 /// Below this, every operation needs a key.
-const GUARDED: &str = "/api/";
+pub const GUARDED: &str = "/api/";
 
 /// What an operation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! Who may do what.
 
+use hyper::Method;
 use serde_json::json;
 
 use super::{LIST, MEMBERS, READ, Refusal, of_answer};
-use crate::kit::{App, document::ACCESS_KEYS};
+use crate::kit::{App, Settings, document::ACCESS_KEYS};
 
 pub(super) async fn access_key_required() -> Refusal {
     let mut app = App::start_with_key().await;
@@ -16,6 +17,17 @@ pub(super) async fn invalid_access_key() -> Refusal {
     let key = app.key.as_mut().expect("a key");
     key.push('0');
     of_answer(LIST, app.get(MEMBERS).await)
+}
+
+pub(super) async fn too_many_failed_sign_ins() -> Refusal {
+    let app = App::start_with(Settings {
+        failed_sign_ins: 1,
+        ..Settings::default()
+    })
+    .await;
+    let sign_in = async || app.request(Method::GET, MEMBERS).with_key("x").send().await;
+    sign_in().await.expect(401);
+    of_answer(LIST, sign_in().await)
 }
 
 pub(super) async fn insufficient_scope() -> Refusal {

@@ -91,10 +91,13 @@ async fn happen(code: Code) -> Refusal {
         Code::IdempotencyKeyReused => register::idempotency_key_reused().await,
         Code::PreconditionRequired => request::precondition_required().await,
         Code::HeaderFieldsTooLarge => request::header_fields_too_large().await,
+        Code::RateLimited => service::rate_limited().await,
+        Code::TooManyFailedSignIns => access::too_many_failed_sign_ins().await,
         Code::InternalError => service::internal_error().await,
         Code::DatabaseUnavailable => service::database_unavailable().await,
         Code::WriteConflict => service::write_conflict().await,
         Code::TimedOut => service::timed_out().await,
+        Code::Overloaded => service::overloaded().await,
         Code::TooManyStreams => service::too_many_streams().await,
         Code::NotReady => service::not_ready().await,
         Code::ShuttingDown => service::shutting_down().await,
@@ -147,7 +150,7 @@ async fn every_problem_happens_as_the_catalogue_and_the_document_have_it() {
 
 /// Whether the problem passes by waiting.
 fn waits(code: Code) -> bool {
-    code.entry().status == 503 || code == Code::IdempotencyKeyInUse
+    [429, 503].contains(&code.entry().status.as_u16()) || code == Code::IdempotencyKeyInUse
 }
 
 fn get(app: &App, path: &str) -> Request {

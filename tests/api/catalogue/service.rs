@@ -81,6 +81,34 @@ pub(super) async fn too_many_streams() -> Refusal {
     refusal
 }
 
+pub(super) async fn overloaded() -> Refusal {
+    let app = App::start_with(Settings {
+        requests: 1,
+        ..Settings::default()
+    })
+    .await;
+    let mut sql = locked(&app).await;
+    let running = app.wire("GET", MEMBERS, &Value::Null).await;
+    until_locked(&mut sql, 1).await;
+    let refusal = of_answer(LIST, app.get(MEMBERS).await);
+    drop(running);
+    refusal
+}
+
+pub(super) async fn rate_limited() -> Refusal {
+    let app = App::start_with(Settings {
+        rate_limit: 1,
+        ..Settings::default()
+    })
+    .await;
+    loop {
+        let answer = app.get(MEMBERS).await;
+        if answer.status != 200 {
+            return of_answer(LIST, answer);
+        }
+    }
+}
+
 pub(super) async fn not_ready() -> Refusal {
     let app = App::start().await;
     app.shutdown.announce();

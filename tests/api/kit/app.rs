@@ -3,6 +3,7 @@
 use std::{collections::HashMap, net::SocketAddr, time::Duration};
 
 use hyper::Method;
+use ipnet::IpNet;
 use member_mail::{
     access_keys::scopes::SCOPES, commands::serve::Service, config::Config, http::server::Shutdown,
 };
@@ -32,6 +33,12 @@ pub(crate) struct Settings {
     pub(crate) allowed_origins: Vec<String>,
     pub(crate) compression: bool,
     pub(crate) client_connections: usize,
+    pub(crate) requests: usize,
+    /// For each client and second; 0: any number.
+    pub(crate) rate_limit: u32,
+    /// For each address and minute; 0: any number.
+    pub(crate) failed_sign_ins: u32,
+    pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) streams: usize,
     pub(crate) heartbeat: Duration,
     pub(crate) require_if_match: bool,
@@ -55,6 +62,10 @@ impl Default for Settings {
             allowed_origins: Vec::new(),
             compression: true,
             client_connections: 10_000,
+            requests: 4096,
+            rate_limit: 0,
+            failed_sign_ins: 0,
+            trusted_proxies: Vec::new(),
             streams: 5,
             heartbeat: Duration::from_secs(20),
             require_if_match: false,
@@ -80,6 +91,10 @@ impl Settings {
             cors_allowed_origins: self.allowed_origins,
             compression: self.compression,
             max_client_connections: self.client_connections,
+            max_requests: self.requests,
+            rate_limit: self.rate_limit,
+            failed_sign_ins_per_minute: self.failed_sign_ins,
+            trusted_proxies: self.trusted_proxies,
             max_streams: self.streams,
             heartbeat: self.heartbeat,
             require_if_match: self.require_if_match,
@@ -153,7 +168,11 @@ impl App {
 
     /// Starts a service that has an access key of every scope, which requests carry.
     pub(crate) async fn start_with_key() -> Self {
-        let mut app = Self::start().await;
+        Self::start_with_key_and(Settings::default()).await
+    }
+
+    pub(crate) async fn start_with_key_and(settings: Settings) -> Self {
+        let mut app = Self::start_with(settings).await;
         let scopes = SCOPES.map(|(name, _)| name);
         app.key = Some(app.access_key(&scopes).await.key);
         app
