@@ -7,6 +7,7 @@
 //! - [`consents`]: what members said about marketing mail
 //! - [`suppressions`]: addresses that must not be mailed
 //! - [`access_keys`]: who may do what
+//! - [`audit_log`]: who wrote what
 //! - [`http`]: what every resource needs of HTTP
 //! - [`problem`]: errors as values, and their catalogue
 //! - [`values`]: text, addresses, dates: parsed at the edge, valid ever after
@@ -15,10 +16,11 @@
 //! - [`config`]: every setting
 //!
 //! The arrows between them go one way: `main → commands → app → members → mail_records → eligibility →
-//! consents → suppressions → access_keys → http → problem → values`, and `postgres → config` beside them.
+//! consents → suppressions → access_keys → audit_log → http → problem → values`, and `postgres → config` beside them.
 
 pub mod access_keys;
 pub mod app;
+pub mod audit_log;
 pub mod commands;
 pub mod config;
 pub mod consents;

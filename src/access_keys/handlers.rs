@@ -18,6 +18,7 @@ use super::{
 use crate::{
     http::{
         answer::{Created, Entity},
+        audit::Audit,
         conditional::Preconditions,
         extract::{Json, Path},
         list::{List, Paging, order::Sorting, page::Page},
@@ -45,10 +46,11 @@ refusals!(Ended: AccessKeyEnded);
 pub(super) async fn create(
     State(pool): State<PgPool>,
     Extension(keys): Extension<Keys>,
+    audit: Audit,
     Json(input): Json<AccessKeyInput>,
 ) -> Result<Response, Problem> {
     let key = generate(Uuid::now_v7())?;
-    let created = queries::create(&pool, key.id, &key.secret_hash(), &input).await?;
+    let created = queries::create(&pool, key.id, &key.secret_hash(), &input, &audit).await?;
     keys.forget();
     Ok(secret(Created {
         location: format!("/api/v1/access-keys/{}", created.id),
@@ -112,10 +114,12 @@ pub(super) async fn rotate(
     State(pool): State<PgPool>,
     Extension(keys): Extension<Keys>,
     Path(AccessKeyPath { id }): Path<AccessKeyPath>,
+    audit: Audit,
     Json(RotationInput { overlap_seconds }): Json<RotationInput>,
 ) -> Result<Response, Problem> {
     let key = generate(id)?;
-    let rotated = queries::rotate(&pool, id, &key.secret_hash(), overlap_seconds).await?;
+    let hash = key.secret_hash();
+    let rotated = queries::rotate(&pool, id, &hash, overlap_seconds, &audit).await?;
     keys.forget();
     match rotated {
         Rotated::Rotated(rotated) => Ok(secret(Entity(IssuedAccessKey::new(&key, rotated)))),
@@ -141,8 +145,9 @@ pub(super) async fn revoke(
     State(pool): State<PgPool>,
     Extension(keys): Extension<Keys>,
     Path(AccessKeyPath { id }): Path<AccessKeyPath>,
+    audit: Audit,
 ) -> Result<Entity<AccessKey>, Problem> {
-    let revoked = queries::revoke(&pool, id).await?;
+    let revoked = queries::revoke(&pool, id, &audit).await?;
     keys.forget();
     revoked
         .map(Entity)

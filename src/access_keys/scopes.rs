@@ -24,7 +24,10 @@ pub const SCOPES: [(&str, &str); 10] = [
     ("suppressions:read", "read suppressions"),
     ("suppressions:write", "add and delete suppressions"),
     ("privacy", "read all that is stored about a person at once"),
-    ("admin", "make, rotate and revoke access keys"),
+    (
+        "admin",
+        "make, rotate and revoke access keys, and read the audit log",
+    ),
 ];
 
 /// The scopes of a key: one at least, each once.

@@ -78,6 +78,7 @@ pub(super) fn preamble() -> OpenApi {
             "What became of each mail: append-only, and the source of its status",
         ),
         ("access-keys", "Who may do what"),
+        ("audit-log", "Who wrote what"),
         (
             "problems",
             "The catalogue of what a request can be refused with",

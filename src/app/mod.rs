@@ -25,9 +25,10 @@ use crate::{
         guard::{Guard, guard},
         keys::Keys,
     },
-    consents, eligibility,
+    audit_log, consents, eligibility,
     http::{
         access::{FailedSignIns, Requirements, document_access},
+        audit::Operations,
         client_address::TrustedProxies,
         edge::Edge,
         idempotency::Retention,
@@ -79,6 +80,7 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
         .merge(docs::router(&openapi))
         .merge(page::router())
         .layer(from_fn_with_state(known, refuse_unknown_parameters))
+        .layer(Extension(Operations::of(&openapi)))
         .layer(Extension(state.idempotency))
         .layer(Extension(state.failure_limit))
         .layer(Extension(state.streams.clone()))
@@ -109,6 +111,7 @@ fn documented() -> (Router<PgPool>, OpenApi) {
         .merge(consents::router())
         .merge(suppressions::router())
         .merge(access_keys::router())
+        .merge(audit_log::router())
         .merge(problems::router())
         .split_for_parts();
     let (_, health) = health::router().split_for_parts();

@@ -15,6 +15,7 @@ use crate::{
         scopes::Scopes,
     },
     config::Config,
+    http::audit::Audit,
     postgres::database::{self, Database},
     values::{Invalid, Line, Timestamp},
 };
@@ -90,8 +91,11 @@ async fn execute(command: Command, config: &Config, database: &Database) -> Resu
                 scopes,
                 expires_at,
             };
+            let mut fields = vec!["name", "scopes"];
+            fields.extend(input.expires_at.map(|_| "expires_at"));
+            let audit = Audit::of_command("create_access_key", &fields);
             let key = Key::generate(Uuid::now_v7()).map_err(io::Error::from)?;
-            queries::create(&pool, key.id, &key.secret_hash(), &input)
+            queries::create(&pool, key.id, &key.secret_hash(), &input, &audit)
                 .await
                 .map_err(failed)?;
             writeln!(out, "{key}")?;
@@ -103,7 +107,8 @@ async fn execute(command: Command, config: &Config, database: &Database) -> Resu
         }
         Command::Rotate(Rotate { id, overlap }) => {
             let key = Key::generate(id).map_err(io::Error::from)?;
-            match queries::rotate(&pool, id, &key.secret_hash(), overlap)
+            let audit = Audit::of_command("rotate_access_key", &["overlap_seconds"]);
+            match queries::rotate(&pool, id, &key.secret_hash(), overlap, &audit)
                 .await
                 .map_err(failed)?
             {
@@ -113,7 +118,8 @@ async fn execute(command: Command, config: &Config, database: &Database) -> Resu
             }
         }
         Command::Revoke { id } => {
-            let revoked = queries::revoke(&pool, id).await.map_err(failed)?;
+            let audit = Audit::of_command("revoke_access_key", &[]);
+            let revoked = queries::revoke(&pool, id, &audit).await.map_err(failed)?;
             revoked.ok_or(Error::NoSuchKey { id })?;
         }
     }

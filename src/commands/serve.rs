@@ -17,6 +17,7 @@ use super::{Error, log_to_stderr};
 use crate::{
     access_keys::keys::{Demand, Keys},
     app::{self, AppState},
+    audit_log,
     config::Config,
     http::{
         access::FailedSignIns,
@@ -44,6 +45,7 @@ pub struct Service {
     pub shutdown: Shutdown,
     pub sweep_interval: Duration,
     keys: Keys,
+    audit_log_retention: Option<Duration>,
     rate_limit: RateLimit,
     app: Router,
     bounds: server::Bounds,
@@ -107,6 +109,7 @@ impl Service {
             pool,
             shutdown,
             sweep_interval: SWEEP_INTERVAL,
+            audit_log_retention: config.audit_log_retention,
             keys,
             rate_limit,
             app,
@@ -126,6 +129,7 @@ impl Service {
             pool,
             shutdown,
             sweep_interval,
+            audit_log_retention,
             rate_limit,
             app,
             bounds,
@@ -138,10 +142,22 @@ impl Service {
         let suppressions = sweep(sweep_interval, "suppressions", |limit| {
             suppressions::queries::delete_expired(&pool, limit)
         });
+        let audit_log = async {
+            match audit_log_retention {
+                Some(age) => {
+                    sweep(sweep_interval, "entries of the audit log", |limit| {
+                        audit_log::queries::delete_older(&pool, age, limit)
+                    })
+                    .await
+                }
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             () = server::serve(listeners, app, bounds, shutdown, writes) => {}
             never = rate_limit.forget_idle() => match never {},
             never = keys => match never {},
+            never = audit_log => match never {},
             never = suppressions => match never {},
         }
     }

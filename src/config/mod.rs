@@ -17,7 +17,7 @@ use parse::{
     seconds, within,
 };
 use settings::{
-    ALLOWED_HOSTS, BIND_ADDRESS, COMPRESSION, CORS_ALLOWED_ORIGINS, DATA_DIR,
+    ALLOWED_HOSTS, AUDIT_LOG_DAYS, BIND_ADDRESS, COMPRESSION, CORS_ALLOWED_ORIGINS, DATA_DIR,
     DATABASE_ACQUIRE_TIMEOUT_SECONDS, DATABASE_MAX_CONNECTIONS, DATABASE_STATEMENT_TIMEOUT_SECONDS,
     DATABASE_URL, FAILED_SIGN_INS_PER_MINUTE, HEADER_TIMEOUT_SECONDS, HEARTBEAT_SECONDS,
     IDEMPOTENCY_KEY_HOURS, LOG, LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS, MAX_REQUESTS,
@@ -54,6 +54,8 @@ pub struct Config {
     pub stall_timeout: Duration,
     pub max_body_bytes: usize,
     pub idempotency_retention: Duration,
+    /// None: for ever.
+    pub audit_log_retention: Option<Duration>,
     pub max_client_connections: usize,
     pub max_requests: usize,
     pub max_streams: usize,
@@ -171,6 +173,9 @@ impl Config {
             max_body_bytes: read.required(&MAX_BODY_BYTES, |v| within(v, 1024, 1 << 30))?,
             idempotency_retention: read.required(&IDEMPOTENCY_KEY_HOURS, |v| {
                 within(v, 1, 720).map(Duration::from_hours)
+            })?,
+            audit_log_retention: read.required(&AUDIT_LOG_DAYS, |v| {
+                within(v, 0, 36_500).map(|days| (days > 0).then(|| Duration::from_hours(days * 24)))
             })?,
             max_client_connections: read
                 .required(&MAX_CLIENT_CONNECTIONS, |v| within(v, 1, 1_000_000))?,

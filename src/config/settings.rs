@@ -145,6 +145,12 @@ pub(super) const IDEMPOTENCY_KEY_HOURS: Setting = setting(
     "a whole number from 1 to 720",
     "How long the answer to a request with an Idempotency-Key is kept, to be repeated.",
 );
+pub(super) const AUDIT_LOG_DAYS: Setting = setting(
+    "AUDIT_LOG_DAYS",
+    "365",
+    "a whole number from 0 to 36500",
+    "How long it is kept who wrote what; 0: for ever.",
+);
 pub(super) const MAX_CLIENT_CONNECTIONS: Setting = setting(
     "MAX_CLIENT_CONNECTIONS",
     "10000",
@@ -239,6 +245,7 @@ pub const SETTINGS: &[&Setting] = &[
     &STALL_TIMEOUT_SECONDS,
     &MAX_BODY_BYTES,
     &IDEMPOTENCY_KEY_HOURS,
+    &AUDIT_LOG_DAYS,
     &MAX_CLIENT_CONNECTIONS,
     &MAX_REQUESTS,
     &RATE_LIMIT,

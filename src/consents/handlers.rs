@@ -8,6 +8,7 @@ use super::{
 use crate::{
     http::{
         answer::Created,
+        audit::Audit,
         conditional::Preconditions,
         extract::{Json, Path},
         idempotency::{IdempotencyKey, Once},
@@ -39,11 +40,12 @@ refusals!(NotFound: MemberNotFound, ConsentNotFound);
 )]
 pub(super) async fn create(
     Path(ConsentsPath { member_id }): Path<ConsentsPath>,
+    audit: Audit,
     once: Once,
     Json(input): Json<ConsentInput>,
 ) -> Result<Response, Problem> {
     once.run(async |connection| {
-        let consent = queries::add(connection, member_id, &input).await?;
+        let consent = queries::add(connection, member_id, &input, &audit).await?;
         let consent = consent.ok_or(Code::MemberNotFound)?;
         Ok(Created {
             location: format!("/api/v1/members/{member_id}/consents/{}", consent.id),

@@ -6,6 +6,7 @@
 //! - [`conditional`]: preconditions: which versions a request is meant for
 //! - [`merge_patch`]: JSON merge patch
 //! - [`access`]: who may do what
+//! - [`audit`]: who writes what, as the audit log has it
 //! - [`answer`]: a resource as an answer, with its entity tag
 //! - [`one_or_many`]: a body that is one resource, or a list of them
 //! - [`batch`]: many items in one request
@@ -32,6 +33,7 @@
 
 pub mod access;
 pub mod answer;
+pub mod audit;
 pub mod batch;
 pub mod body;
 pub mod client_address;

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::{events::consequences::FailureLimit, item::MailRecordItem, model::MailRecord, queries};
 use crate::{
     http::{
+        audit::Audit,
         batch::{Batch, BatchInput, BatchParameters, BatchResults, ItemAnswer, prefer},
         extract::{Json, Query},
         idempotency::{IdempotencyKey, Once},
@@ -79,13 +80,16 @@ pub(super) async fn create(
     headers: HeaderMap,
     Query(BatchParameters { atomic }): Query<BatchParameters>,
     Extension(limit): Extension<FailureLimit>,
+    audit: Audit,
     once: Once,
     batch: Batch<MailRecordItem>,
 ) -> Result<Response, Problem> {
     let answer = once
         .run(async |connection| {
             let write = queries::add_all;
-            let answers = batch.write(connection, atomic, limit, write).await?;
+            let answers = batch
+                .write(connection, atomic, &audit, limit, write)
+                .await?;
             Ok(Json(BatchResults::<MailRecordResult>::new(answers)))
         })
         .await?;

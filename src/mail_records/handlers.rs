@@ -18,6 +18,7 @@ use super::{
 use crate::{
     http::{
         answer::{Created, Entity},
+        audit::Audit,
         conditional::Preconditions,
         extract::{Json, Path, Query},
         idempotency::{IdempotencyKey, Once},
@@ -61,6 +62,7 @@ pub(super) async fn create(
     Path(MailRecordsPath { member_id }): Path<MailRecordsPath>,
     Query(condition): Query<Condition>,
     Extension(limit): Extension<FailureLimit>,
+    audit: Audit,
     once: Once,
     Json(mut input): Json<MailRecordInput>,
 ) -> Result<Response, Problem> {
@@ -76,7 +78,7 @@ pub(super) async fn create(
                 .map(|record| Entity(record).into_response())
                 .ok_or(problem);
         }
-        let added = queries::add(connection, member_id, &input, &given, limit).await?;
+        let added = queries::add(connection, member_id, &input, &given, limit, &audit).await?;
         Ok(match added.ok_or(Code::MemberNotFound)? {
             Added::Created(record) => Created {
                 location: format!("/api/v1/members/{member_id}/mail-records/{}", record.id),
@@ -171,10 +173,11 @@ pub(super) async fn replace(
     State(pool): State<PgPool>,
     Path(path): Path<MailRecordPath>,
     preconditions: Preconditions,
+    audit: Audit,
     Json(input): Json<MailRecordReplacement>,
 ) -> Result<Entity<MailRecord>, Problem> {
     let guard = preconditions.guard()?;
-    match queries::replace(&pool, path.member_id, path.id, &input, &guard).await? {
+    match queries::replace(&pool, path.member_id, path.id, &input, &guard, &audit).await? {
         Some(record) => Ok(Entity(record)),
         None => Err(unmet(&pool, &path, &preconditions).await),
     }
@@ -202,6 +205,7 @@ pub(super) async fn update(
     State(pool): State<PgPool>,
     Path(record): Path<MailRecordPath>,
     preconditions: Preconditions,
+    audit: Audit,
     patch: MergePatch<MailRecordReplacement>,
 ) -> Result<Entity<MailRecord>, Problem> {
     let guard = preconditions.guard()?;
@@ -209,7 +213,8 @@ pub(super) async fn update(
     let mut transaction = pool.begin().await?;
     if let Some(standing) = queries::lock(&mut *transaction, member_id, id).await? {
         let input = patch.apply_to(&standing.into())?;
-        let updated = queries::replace(&mut *transaction, member_id, id, &input, &guard).await?;
+        let updated =
+            queries::replace(&mut *transaction, member_id, id, &input, &guard, &audit).await?;
         if let Some(updated) = updated {
             transaction.commit().await?;
             return Ok(Entity(updated));
@@ -232,9 +237,10 @@ pub(super) async fn delete(
     State(pool): State<PgPool>,
     Path(path): Path<MailRecordPath>,
     preconditions: Preconditions,
+    audit: Audit,
 ) -> Result<StatusCode, Problem> {
     let guard = preconditions.guard()?;
-    if queries::delete(&pool, path.member_id, path.id, &guard).await? {
+    if queries::delete(&pool, path.member_id, path.id, &guard, &audit).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(unmet(&pool, &path, &preconditions).await)

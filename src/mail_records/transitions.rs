@@ -18,6 +18,7 @@ use super::{
 use crate::{
     http::{
         answer::{Created, Entity},
+        audit::Audit,
         extract::Path,
         idempotency::{IdempotencyKey, Once},
         prefer::Return,
@@ -49,6 +50,7 @@ refusals!(NotAllowed: InvalidTransition);
 pub(super) async fn cancel(
     Path(MailRecordPath { member_id, id }): Path<MailRecordPath>,
     Extension(limit): Extension<FailureLimit>,
+    audit: Audit,
     once: Once,
 ) -> Result<Response, Problem> {
     once.run(async |connection| {
@@ -63,7 +65,7 @@ pub(super) async fn cancel(
             _ => return Err(not_allowed(status, "called back")),
         }
         let canceled = MailEventInput::of_type(MailEventType::Canceled);
-        let reported = report_on(&mut transaction, record, vec![canceled], limit).await?;
+        let reported = report_on(&mut transaction, record, vec![canceled], limit, &audit).await?;
         // An older event may say that it was sent.
         if reported.record.status != MailStatus::Canceled {
             return Err(not_allowed(status, "called back, since it was sent"));
@@ -97,6 +99,7 @@ pub(super) async fn cancel(
 pub(super) async fn retry(
     Path(MailRecordPath { member_id, id }): Path<MailRecordPath>,
     Extension(limit): Extension<FailureLimit>,
+    audit: Audit,
     once: Once,
 ) -> Result<Response, Problem> {
     once.run(async |connection| {
@@ -117,7 +120,8 @@ pub(super) async fn retry(
         }
         let again = another_attempt(record);
         let given = again.fingerprint();
-        let added = queries::add(&mut transaction, member_id, &again, &given, limit).await?;
+        let added =
+            queries::add(&mut transaction, member_id, &again, &given, limit, &audit).await?;
         let Some(Added::Created(entity)) = added else {
             return Err(Code::MemberNotFound.into());
         };

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     http::{
+        audit::Audit,
         batch::{Batch, BatchInput, BatchParameters, BatchResults, ItemAnswer, prefer},
         extract::{Json, Query},
         idempotency::{IdempotencyKey, Once},
@@ -79,13 +80,14 @@ impl From<ItemAnswer<Member>> for MemberResult {
 pub(super) async fn create(
     headers: HeaderMap,
     Query(BatchParameters { atomic }): Query<BatchParameters>,
+    audit: Audit,
     once: Once,
     batch: Batch<MemberInput>,
 ) -> Result<Response, Problem> {
     let answer = once
         .run(async |connection| {
             let answers = batch
-                .write(connection, atomic, (), queries::insert_all)
+                .write(connection, atomic, &audit, (), queries::insert_all)
                 .await?;
             Ok(Json(BatchResults::<MemberResult>::new(answers)))
         })

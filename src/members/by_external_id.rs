@@ -16,6 +16,7 @@ use super::{
 use crate::{
     http::{
         answer::Entity,
+        audit::Audit,
         conditional::{Preconditions, Upsert},
         extract::{Json, Path},
         merge_patch::MergePatch,
@@ -64,6 +65,7 @@ pub(super) async fn replace(
     State(pool): State<PgPool>,
     Path(ExternalIdPath { external_id }): Path<ExternalIdPath>,
     preconditions: Preconditions,
+    audit: Audit,
     Json(mut input): Json<MemberInput>,
 ) -> Result<Response, Problem> {
     let given = input.external_id.get_or_insert_with(|| external_id.clone());
@@ -72,7 +74,7 @@ pub(super) async fn replace(
         return Err(Problem::invalid_field("external_id", "mismatch", detail));
     }
     match preconditions.upsert()? {
-        Upsert::Create => match queries::insert(&pool, Uuid::now_v7(), &input).await {
+        Upsert::Create => match queries::insert(&pool, Uuid::now_v7(), &input, &audit).await {
             Ok(member) => Ok(created(member).into_response()),
             Err(problem) if problem.code == Code::ExternalIdTaken => {
                 Err(Code::PreconditionFailed.into())
@@ -81,13 +83,14 @@ pub(super) async fn replace(
         },
         Upsert::Replace(guard) => {
             let member =
-                queries::replace_by_external_id(&pool, &external_id, &input, &guard).await?;
+                queries::replace_by_external_id(&pool, &external_id, &input, &guard, &audit)
+                    .await?;
             member
                 .map(|member| Entity(member).into_response())
                 .ok_or_else(|| Code::PreconditionFailed.into())
         }
         Upsert::Either(guard) => {
-            match queries::upsert(&pool, &external_id, &input, &guard).await? {
+            match queries::upsert(&pool, &external_id, &input, &guard, &audit).await? {
                 Some(upserted) if upserted.created => Ok(created(upserted.member).into_response()),
                 Some(upserted) => Ok(Entity(upserted.member).into_response()),
                 None => Err(Code::PreconditionFailed.into()),
@@ -111,12 +114,13 @@ pub(super) async fn update(
     State(pool): State<PgPool>,
     Path(ExternalIdPath { external_id }): Path<ExternalIdPath>,
     preconditions: Preconditions,
+    audit: Audit,
     patch: MergePatch<MemberInput>,
 ) -> Result<Entity<Member>, Problem> {
     let guard = preconditions.guard()?;
     let mut transaction = pool.begin().await?;
     let standing = queries::lock_by_external_id(&mut *transaction, &external_id).await?;
-    match apply(transaction, standing, &patch, &guard).await? {
+    match apply(transaction, standing, &patch, &guard, &audit).await? {
         Some(member) => Ok(Entity(member)),
         None => Err(unmet(&pool, &external_id, &preconditions).await),
     }
@@ -136,9 +140,10 @@ pub(super) async fn delete(
     State(pool): State<PgPool>,
     Path(ExternalIdPath { external_id }): Path<ExternalIdPath>,
     preconditions: Preconditions,
+    audit: Audit,
 ) -> Result<StatusCode, Problem> {
     let guard = preconditions.guard()?;
-    if queries::delete_by_external_id(&pool, &external_id, &guard).await? {
+    if queries::delete_by_external_id(&pool, &external_id, &guard, &audit).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(unmet(&pool, &external_id, &preconditions).await)

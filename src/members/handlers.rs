@@ -12,6 +12,7 @@ use super::{
 use crate::{
     http::{
         answer::{Created, Entity},
+        audit::Audit,
         conditional::{Guard, Preconditions},
         extract::{Json, Path, Query},
         idempotency::{IdempotencyKey, Once},
@@ -44,11 +45,12 @@ refusals!(pub(super) Taken: EmailTaken, ExternalIdTaken);
     )
 )]
 pub(super) async fn create(
+    audit: Audit,
     once: Once,
     Json(input): Json<MemberInput>,
 ) -> Result<Response, Problem> {
     once.run(async |connection| {
-        let member = queries::insert(connection, Uuid::now_v7(), &input).await?;
+        let member = queries::insert(connection, Uuid::now_v7(), &input, &audit).await?;
         Ok(created(member))
     })
     .await
@@ -132,9 +134,11 @@ pub(super) async fn replace(
     State(pool): State<PgPool>,
     Path(MemberPath { member_id }): Path<MemberPath>,
     preconditions: Preconditions,
+    audit: Audit,
     Json(input): Json<MemberInput>,
 ) -> Result<Entity<Member>, Problem> {
-    match queries::replace(&pool, member_id, &input, &preconditions.guard()?).await? {
+    let guard = preconditions.guard()?;
+    match queries::replace(&pool, member_id, &input, &guard, &audit).await? {
         Some(member) => Ok(Entity(member)),
         None => Err(unmet(&pool, member_id, &preconditions).await),
     }
@@ -155,12 +159,13 @@ pub(super) async fn update(
     State(pool): State<PgPool>,
     Path(MemberPath { member_id }): Path<MemberPath>,
     preconditions: Preconditions,
+    audit: Audit,
     patch: MergePatch<MemberInput>,
 ) -> Result<Entity<Member>, Problem> {
     let guard = preconditions.guard()?;
     let mut transaction = pool.begin().await?;
     let standing = queries::lock(&mut *transaction, member_id).await?;
-    match apply(transaction, standing, &patch, &guard).await? {
+    match apply(transaction, standing, &patch, &guard, &audit).await? {
         Some(member) => Ok(Entity(member)),
         None => Err(unmet(&pool, member_id, &preconditions).await),
     }
@@ -170,7 +175,8 @@ pub(super) async fn update(
 ///
 /// It cannot be undone. To end a membership and keep the record of it, set `status` to `ended`. Nothing that
 /// tells of the member is left, with one exception: an address that must not be mailed, or whose owner wants
-/// no marketing mail, stays so, by a keyed hash of it alone.
+/// no marketing mail, stays so, by a keyed hash of it alone. Her id stays in the audit log until its entries are
+/// removed.
 #[utoipa::path(
     delete, path = "/api/v1/members/{member_id}", operation_id = "delete_member", tag = "members",
     params(MemberPath, Preconditions),
@@ -181,8 +187,9 @@ pub(super) async fn delete(
     State(pool): State<PgPool>,
     Path(MemberPath { member_id }): Path<MemberPath>,
     preconditions: Preconditions,
+    audit: Audit,
 ) -> Result<StatusCode, Problem> {
-    if queries::delete(&pool, member_id, &preconditions.guard()?).await? {
+    if queries::delete(&pool, member_id, &preconditions.guard()?, &audit).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(unmet(&pool, member_id, &preconditions).await)
@@ -196,13 +203,14 @@ pub(super) async fn apply(
     standing: Option<Member>,
     patch: &MergePatch<MemberInput>,
     guard: &Guard,
+    audit: &Audit,
 ) -> Result<Option<Member>, Problem> {
     let Some(member) = standing else {
         return Ok(None);
     };
     let id = member.id;
     let input = patch.apply_to(&member.into())?;
-    let updated = queries::replace(&mut *transaction, id, &input, guard).await?;
+    let updated = queries::replace(&mut *transaction, id, &input, guard, audit).await?;
     transaction.commit().await?;
     Ok(updated)
 }

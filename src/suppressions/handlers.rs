@@ -12,6 +12,7 @@ use super::{
 use crate::{
     http::{
         answer::{Created, Entity},
+        audit::Audit,
         conditional::Preconditions,
         extract::{Json, Path, Query},
         idempotency::{IdempotencyKey, Once},
@@ -44,12 +45,13 @@ refusals!(Unconfirmed: ConfirmationRequired);
     )
 )]
 pub(super) async fn create(
+    audit: Audit,
     once: Once,
     Json(input): Json<SuppressionInput>,
 ) -> Result<Response, Problem> {
     let new = input.into();
     once.run(async |connection| {
-        Ok(match queries::add(connection, &new).await? {
+        Ok(match queries::add(connection, &new, &audit).await? {
             Added::Created(suppression) => Created {
                 location: format!("/api/v1/suppressions/{}", suppression.id),
                 entity: suppression,
@@ -114,8 +116,9 @@ pub(super) async fn delete(
     Path(SuppressionPath { id }): Path<SuppressionPath>,
     Query(Confirmation { confirm }): Query<Confirmation>,
     preconditions: Preconditions,
+    audit: Audit,
 ) -> Result<StatusCode, Problem> {
-    if queries::delete(&pool, id, &preconditions.guard()?, confirm).await? {
+    if queries::delete(&pool, id, &preconditions.guard()?, confirm, &audit).await? {
         return Ok(StatusCode::NO_CONTENT);
     }
     let find = || queries::get(&pool, id);

@@ -8,7 +8,7 @@ use std::{
 use uuid::Uuid;
 
 /// The rooms of the house: each may use those behind it.
-const CHAIN: [&str; 12] = [
+const CHAIN: [&str; 13] = [
     "main",
     "commands",
     "app",
@@ -18,6 +18,7 @@ const CHAIN: [&str; 12] = [
     "consents",
     "suppressions",
     "access_keys",
+    "audit_log",
     "http",
     "problem",
     "values",

@@ -5,6 +5,7 @@ mod kit;
 
 mod access;
 mod arrows;
+mod audit_log;
 mod batches;
 mod blocking_model;
 mod bodies;

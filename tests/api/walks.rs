@@ -73,7 +73,7 @@ async fn fill(app: &App, ann: &Subject, seed: u64, count: i32) {
     .execute(&app.pool)
     .await
     .expect("members");
-    for of_the_member in [
+    for statement in [
         "INSERT INTO mail_records (member_id, id, recipient, recipient_folded, subject, status, status_at, created_at)
          SELECT $2, gen_random_uuid(), 'a@example.org', 'a@example.org', '',
                 CASE WHEN n % 3 = 0 THEN 'sent' ELSE 'recorded' END,
@@ -85,25 +85,24 @@ async fn fill(app: &App, ann: &Subject, seed: u64, count: i32) {
                 '2026-01-01 00:00:00Z'::timestamptz + n % 4 * interval '1 microsecond',
                 CASE WHEN n % 2 = 0 THEN now() ELSE '2026-01-01 00:00:00Z'::timestamptz + n % 6 * interval '1 microsecond' END
          FROM generate_series(1, $1::int) n",
-    ] {
-        sqlx::query(of_the_member)
-            .bind(count)
-            .bind(ann.member_id.parse::<Uuid>().expect("an id"))
-            .execute(&app.pool)
-            .await
-            .expect("rows of the member");
-    }
-    sqlx::query(
         "INSERT INTO suppressions (id, address_hash, reason, scope, origin, created_at)
          SELECT gen_random_uuid(), address_hash(gen_random_uuid()::text),
                 CASE WHEN n % 3 = 0 THEN 'complaint' ELSE 'manual' END, 'all', 'api',
                 CASE WHEN n % 2 = 0 THEN now() ELSE '2026-01-01 00:00:00Z'::timestamptz + n % 6 * interval '1 microsecond' END
+         FROM generate_series(1, $1::int) n WHERE $2::uuid IS NOT NULL",
+        "INSERT INTO audit_log (id, at, operation, resource, resource_id, fields)
+         SELECT gen_random_uuid(),
+                CASE WHEN n % 2 = 0 THEN now() ELSE '2026-01-01 00:00:00Z'::timestamptz + n % 6 * interval '1 microsecond' END,
+                'try', CASE WHEN n % 3 = 0 THEN 'consent' ELSE 'member' END, $2, '{}'
          FROM generate_series(1, $1::int) n",
-    )
-    .bind(count)
-    .execute(&app.pool)
-    .await
-    .expect("suppressions");
+    ] {
+        sqlx::query(statement)
+            .bind(count)
+            .bind(ann.member_id.parse::<Uuid>().expect("an id"))
+            .execute(&app.pool)
+            .await
+            .expect("rows");
+    }
     sqlx::query(
         "INSERT INTO mail_events (member_id, mail_record_id, id, type, occurred_at, effect)
          SELECT $2, $3, gen_random_uuid(), CASE WHEN n % 3 = 0 THEN 'opened' ELSE 'clicked' END,
@@ -125,6 +124,7 @@ fn queries(list: &List) -> Vec<(String, String)> {
         "mail_records" => &["", "status=sent&"],
         "mail_events" => &["", "type=opened&"],
         "consents" => &["", "state=pending&"],
+        "audit_log" => &["", "resource=consent&"],
         _ => &["", "reason=complaint&"],
     };
     let orders = list.orders();

@@ -7,7 +7,7 @@ use crate::kit::{Folder, Process, process::address, send_with};
 #[test]
 fn keys_are_made_listed_rotated_and_revoked_beside_a_running_service() {
     let folder = Folder::new();
-    let (_process, _) = Process::serve(&folder, &[]);
+    let (_process, service) = Process::serve(&folder, &[]);
     let keys = |arguments: &[&str]| {
         let arguments = [&["keys"], arguments].concat();
         Process::run(&folder, &arguments, &[])
@@ -35,6 +35,26 @@ fn keys_are_made_listed_rotated_and_revoked_beside_a_running_service() {
     assert!(ended.refusal().contains("is revoked or has expired"));
     let unknown = keys(&["revoke", "018cc251-f400-7000-8000-000000000001"]);
     assert!(unknown.refusal().contains("there is no access key"));
+
+    let made = keys(&["create", "x", "--scopes", "admin"]);
+    let key = format!("Authorization: Bearer {}\r\n", made.success().trim_end());
+    let path = "/api/v1/audit-log?sort=at";
+    let (_, log) = send_with(service, "GET", path, &key, &Value::Null).expect("an answer");
+    let entries = log["data"].as_array().expect("entries");
+    let operations = entries.iter().map(|entry| &entry["operation"]);
+    assert_eq!(
+        operations.collect::<Vec<_>>(),
+        [
+            "create_access_key",
+            "rotate_access_key",
+            "revoke_access_key",
+            "create_access_key"
+        ]
+    );
+    for entry in entries {
+        assert_eq!(entry["key_id"], Value::Null);
+        assert_eq!(entry["request_id"], Value::Null);
+    }
 }
 
 #[test]

@@ -23,6 +23,7 @@ fn a_bad_value_stops_the_start_in_one_line() {
         ("MAX_BODY_BYTES", "1023"),
         ("MAX_CLIENT_CONNECTIONS", " 1"),
         ("MAX_REQUESTS", "0"),
+        ("AUDIT_LOG_DAYS", "-1"),
         ("RATE_LIMIT", "-1"),
         ("FAILED_SIGN_INS_PER_MINUTE", "few"),
         ("TRUSTED_PROXIES", "proxy.example"),

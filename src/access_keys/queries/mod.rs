@@ -5,7 +5,7 @@
 mod list;
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgExecutor, PgPool, query, query_as, query_scalar};
+use sqlx::{PgExecutor, PgPool, query, query_as, query_scalar, types::Json};
 use uuid::Uuid;
 
 use super::{
@@ -13,7 +13,10 @@ use super::{
     model::{AccessKey, AccessKeyInput, Overlap},
     scopes::Scopes,
 };
-use crate::values::{Line, Timestamp};
+use crate::{
+    http::audit::Audit,
+    values::{Line, Timestamp},
+};
 
 /// A checked query that answers whole access keys: what stands before the columns, and what behind.
 macro_rules! query_access_key {
@@ -21,7 +24,7 @@ macro_rules! query_access_key {
         sqlx::query_as!(
             AccessKey,
             $before
-                + r#" k.id, k.name as "name: Line<1, 200>", k.scopes as "scopes: Scopes",
+                + r#" AS "id!", k.name as "name: Line<1, 200>", k.scopes as "scopes: Scopes",
                     k.created_at as "created_at: Timestamp", k.expires_at as "expires_at: Timestamp",
                     k.revoked_at as "revoked_at: Timestamp", k.last_used_at as "last_used_at: Timestamp",
                     k.previous_valid_until as "previous_valid_until: Timestamp",
@@ -38,31 +41,33 @@ pub async fn create(
     id: Uuid,
     secret_hash: &SecretHash,
     input: &AccessKeyInput,
+    audit: &Audit,
 ) -> sqlx::Result<AccessKey> {
     query_access_key!(
         "INSERT INTO access_keys AS k (id, name, secret_hash, scopes, expires_at)
          VALUES ($1, $2, $3, $4, $5)
-         RETURNING",
+         RETURNING record_write($6, 'access_key', k.id, NULL)",
         "",
         id,
         &input.name as _,
         secret_hash,
         input.scopes.as_slice(),
         input.expires_at as _,
+        Json(audit) as _,
     )
     .fetch_one(executor)
     .await
 }
 
 pub async fn get(executor: impl PgExecutor<'_>, id: Uuid) -> sqlx::Result<Option<AccessKey>> {
-    query_access_key!("SELECT", "FROM access_keys k WHERE k.id = $1", id)
+    query_access_key!("SELECT k.id", "FROM access_keys k WHERE k.id = $1", id)
         .fetch_optional(executor)
         .await
 }
 
 /// All keys, the oldest first.
 pub async fn all(executor: impl PgExecutor<'_>) -> sqlx::Result<Vec<AccessKey>> {
-    query_access_key!("SELECT", "FROM access_keys k ORDER BY k.id")
+    query_access_key!("SELECT k.id", "FROM access_keys k ORDER BY k.id")
         .fetch_all(executor)
         .await
 }
@@ -82,6 +87,7 @@ pub async fn rotate(
     id: Uuid,
     secret_hash: &SecretHash,
     overlap: Overlap,
+    audit: &Audit,
 ) -> sqlx::Result<Rotated> {
     let rotated = query_access_key!(
         "UPDATE access_keys AS k
@@ -90,11 +96,12 @@ pub async fn rotate(
              secret_hash = $2,
              updated_at = greatest(updated_at, clock_timestamp()), version = version + 1
          WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
-         RETURNING",
+         RETURNING record_write($4, 'access_key', k.id, NULL)",
         "",
         id,
         secret_hash,
         overlap.seconds(),
+        Json(audit) as _,
     )
     .fetch_optional(pool)
     .await?;
@@ -106,21 +113,23 @@ pub async fn rotate(
 }
 
 /// Revokes a key; none if there is none. One that is revoked stays as it is.
-pub async fn revoke(executor: impl PgExecutor<'_>, id: Uuid) -> sqlx::Result<Option<AccessKey>> {
-    query_access_key!(
+pub async fn revoke(pool: &PgPool, id: Uuid, audit: &Audit) -> sqlx::Result<Option<AccessKey>> {
+    let revoked = query_access_key!(
         "UPDATE access_keys AS k
-         SET revoked_at = coalesce(revoked_at, now()),
-             previous_secret_hash = NULL, previous_valid_until = NULL,
-             updated_at = CASE
-                 WHEN revoked_at IS NULL THEN greatest(updated_at, clock_timestamp()) ELSE updated_at END,
-             version = CASE WHEN revoked_at IS NULL THEN version + 1 ELSE version END
-         WHERE id = $1
-         RETURNING",
+         SET revoked_at = now(), previous_secret_hash = NULL, previous_valid_until = NULL,
+             updated_at = greatest(updated_at, clock_timestamp()), version = version + 1
+         WHERE id = $1 AND revoked_at IS NULL
+         RETURNING record_write($2, 'access_key', k.id, NULL)",
         "",
         id,
+        Json(audit) as _,
     )
-    .fetch_optional(executor)
-    .await
+    .fetch_optional(pool)
+    .await?;
+    match revoked {
+        Some(revoked) => Ok(Some(revoked)),
+        None => get(pool, id).await,
+    }
 }
 
 /// What a key is checked by.

@@ -5,13 +5,14 @@
 mod list;
 
 use futures_util::Stream;
-use sqlx::{Connection, PgConnection, PgExecutor, query, query_scalar};
+use sqlx::{Connection, PgConnection, PgExecutor, query, query_scalar, types::Json};
 use uuid::Uuid;
 
 pub(super) use list::OfMember;
 
 use super::model::{Consent, ConsentInput, ConsentState};
 use crate::{
+    http::audit::Audit,
     problem::{Code, OnConstraint, Problem},
     values::{JsonObject, Line, Timestamp},
 };
@@ -22,7 +23,7 @@ macro_rules! query_consent {
         sqlx::query_as!(
             Consent,
             $before
-                + r#" id, member_id, topic as "topic: Line<1, 100>", state as "state: ConsentState",
+                + r#" AS "id!", member_id, topic as "topic: Line<1, 100>", state as "state: ConsentState",
                     source as "source: Line<1, 200>", evidence as "evidence: JsonObject",
                     occurred_at as "occurred_at: Timestamp", created_at as "created_at: Timestamp" "#
                 + $after,
@@ -37,6 +38,7 @@ pub(super) async fn add(
     connection: &mut PgConnection,
     member_id: Uuid,
     consent: &ConsentInput,
+    audit: &Audit,
 ) -> Result<Option<Consent>, Problem> {
     let mut transaction = connection.begin().await?;
     // Two that are added at once would each decide without the other.
@@ -50,7 +52,7 @@ pub(super) async fn add(
         transaction.rollback().await?;
         return Ok(None);
     }
-    let added = insert(&mut *transaction, member_id, consent).await?;
+    let added = insert(&mut *transaction, member_id, consent, audit).await?;
     query!(
         "UPDATE members m
          SET consent_withdrawn = present.withdrawn, version = m.version + 1,
@@ -71,11 +73,12 @@ async fn insert(
     executor: impl PgExecutor<'_>,
     member_id: Uuid,
     consent: &ConsentInput,
+    audit: &Audit,
 ) -> Result<Consent, Problem> {
     let inserted = query_consent!(
         "INSERT INTO consents (member_id, id, topic, state, source, evidence, occurred_at)
          VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, now()))
-         RETURNING",
+         RETURNING record_write($8, 'consent', id, member_id)",
         "",
         member_id,
         Uuid::now_v7(),
@@ -84,6 +87,7 @@ async fn insert(
         consent.source.as_ref() as _,
         &consent.evidence as _,
         consent.occurred_at as _,
+        Json(audit) as _,
     )
     .fetch_one(executor)
     .await;
@@ -99,7 +103,7 @@ pub(super) async fn get(
     id: Uuid,
 ) -> sqlx::Result<Option<Consent>> {
     query_consent!(
-        "SELECT",
+        "SELECT id",
         "FROM consents WHERE member_id = $1 AND id = $2",
         member_id,
         id,
@@ -114,7 +118,7 @@ pub fn all_of_member(
     member_id: Uuid,
 ) -> impl Stream<Item = sqlx::Result<Consent>> {
     query_consent!(
-        "SELECT",
+        "SELECT id",
         "FROM consents WHERE member_id = $1 ORDER BY id",
         member_id,
     )

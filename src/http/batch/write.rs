@@ -6,7 +6,7 @@ use sqlx::{Connection, PgConnection, error::DatabaseError};
 
 use super::{Batch, ItemAnswer};
 use crate::{
-    http::decode::MAX_ERRORS,
+    http::{audit::Audit, decode::MAX_ERRORS},
     problem::{Code, FieldError, Problem},
 };
 
@@ -29,7 +29,7 @@ impl<T> Batch<T> {
     /// Writes what could be read by `write`, and answers what became of all items.
     ///
     /// `write` says what became of each that it was given, together with `settings`; none if it met
-    /// another write that has gone. It is then tried again.
+    /// another write that has gone. It is then tried again. With each item comes who writes it.
     ///
     /// # Errors
     /// [`Code::BatchRefused`] if `atomic` and one of the items is refused.
@@ -37,11 +37,18 @@ impl<T> Batch<T> {
         self,
         connection: &mut PgConnection,
         atomic: bool,
+        audit: &Audit,
         settings: S,
-        write: impl AsyncFn(&mut PgConnection, &[&T], S) -> sqlx::Result<Option<Vec<Outcome<R>>>>,
+        write: impl AsyncFn(
+            &mut PgConnection,
+            &[(&T, Audit)],
+            S,
+        ) -> sqlx::Result<Option<Vec<Outcome<R>>>>,
     ) -> Result<Vec<ItemAnswer<R>>, Problem> {
-        let readable = self.items.iter().filter_map(|item| item.as_ref().ok());
-        let readable: Vec<&T> = readable.collect();
+        let items = self.items.iter().enumerate();
+        let readable =
+            items.filter_map(|(index, item)| Some((item.as_ref().ok()?, audit.of_item(index))));
+        let readable: Vec<(&T, Audit)> = readable.collect();
         for attempt in 1..=ATTEMPTS {
             let mut transaction = connection.begin().await?;
             let written = match write(&mut transaction, &readable, settings).await {

@@ -61,9 +61,10 @@ pub(super) fn header_only<R: Listed>(format: Format) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, format.media_type());
     headers.insert(ACCEL_BUFFERING, HeaderValue::from_static("no"));
+    let table = R::TABLE.split(' ').next().unwrap_or_default();
     if let Some(extension) = format.extension()
         && let Ok(disposition) =
-            HeaderValue::try_from(format!("attachment; filename=\"{}s.{extension}\"", R::NAME))
+            HeaderValue::try_from(format!("attachment; filename=\"{table}.{extension}\""))
     {
         headers.insert(header::CONTENT_DISPOSITION, disposition);
     }

@@ -21,6 +21,7 @@ use super::{
     queries::failed_in_a_row,
 };
 use crate::{
+    http::audit::Audit,
     mail_records::model::{MailRecord, MailStatus},
     suppressions::{
         self,
@@ -38,6 +39,7 @@ pub(in crate::mail_records) async fn follow(
     record: &MailRecord,
     events: impl Iterator<Item = &MailEvent>,
     limit: FailureLimit,
+    audit: &Audit,
 ) -> sqlx::Result<()> {
     let mut failed = false;
     for event in events {
@@ -57,13 +59,13 @@ pub(in crate::mail_records) async fn follow(
                 _ => continue,
             },
         };
-        suppress(connection, record, reason, scope).await?;
+        suppress(connection, record, reason, scope, audit).await?;
     }
     if let (true, Some(limit)) = (failed, limit.0)
         && failed_in_a_row(&mut *connection, &record.recipient, limit).await?
     {
         let (reason, scope) = (SuppressionReason::HardBounce, SuppressionScope::All);
-        suppress(connection, record, reason, scope).await?;
+        suppress(connection, record, reason, scope, audit).await?;
     }
     Ok(())
 }
@@ -73,12 +75,13 @@ pub(in crate::mail_records) async fn follow_first(
     connection: &mut PgConnection,
     record: &MailRecord,
     limit: FailureLimit,
+    audit: &Audit,
 ) -> sqlx::Result<()> {
     if !may_follow(record.status) {
         return Ok(());
     }
     let first = MailEvent::first_of(record);
-    follow(connection, record, [&first].into_iter(), limit).await
+    follow(connection, record, [&first].into_iter(), limit, audit).await
 }
 
 /// Whether anything may follow from a mail record that is created with this status.
@@ -91,6 +94,7 @@ async fn suppress(
     record: &MailRecord,
     reason: SuppressionReason,
     scope: SuppressionScope,
+    audit: &Audit,
 ) -> sqlx::Result<()> {
     let suppression = NewSuppression {
         address: record.recipient.clone(),
@@ -100,6 +104,6 @@ async fn suppress(
         source_mail_record_id: Some(record.id),
         expires_at: None,
     };
-    suppressions::queries::add(connection, &suppression).await?;
+    suppressions::queries::add(connection, &suppression, &audit.of_consequence()).await?;
     Ok(())
 }

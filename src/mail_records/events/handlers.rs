@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     http::{
+        audit::Audit,
         extract::{Json, Path},
         idempotency::{IdempotencyKey, Once},
         list::{List, Paging, order::Sorting, page::Page},
@@ -55,6 +56,7 @@ type MailEventInputOrList = OneOrMany<MailEventInput>;
 pub(in crate::mail_records) async fn report(
     Path(path): Path<MailRecordPath>,
     Extension(limit): Extension<FailureLimit>,
+    audit: Audit,
     once: Once,
     reports: MailEventInputOrList,
 ) -> Result<Response, Problem> {
@@ -65,7 +67,7 @@ pub(in crate::mail_records) async fn report(
             OneOrMany::Many(reports) => (reports, false),
         };
         let Some(reported) =
-            queries::report(&mut *connection, member_id, id, reports, limit).await?
+            queries::report(&mut *connection, member_id, id, reports, limit, &audit).await?
         else {
             return Err(missing(connection, member_id).await);
         };

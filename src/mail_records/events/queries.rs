@@ -1,11 +1,13 @@
 //! All SQL on mail events, and the change of the mail record that follows from them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use futures_util::Stream;
 use serde::Serialize;
-use sqlx::{Connection, PgConnection, PgExecutor, Postgres, QueryBuilder, query, types::Json};
+use sqlx::{
+    Connection, PgConnection, PgExecutor, Postgres, QueryBuilder, query, query_scalar, types::Json,
+};
 use uuid::Uuid;
 
 use super::{
@@ -15,7 +17,10 @@ use super::{
     model::{MailEvent, MailEventEffect, MailEventFilter, MailEventInput, MailEventType},
 };
 use crate::{
-    http::list::{Listed, Purpose, Selection, order::SortKey},
+    http::{
+        audit::Audit,
+        list::{Listed, Purpose, Selection, order::SortKey},
+    },
     mail_records::{
         model::{MailCategory, MailRecord, MailStatus},
         queries::{lock, query_mail_record},
@@ -59,13 +64,14 @@ pub(in crate::mail_records) async fn report(
     mail_record_id: Uuid,
     reports: Vec<MailEventInput>,
     limit: FailureLimit,
+    audit: &Audit,
 ) -> sqlx::Result<Option<Reported>> {
     let mut transaction = connection.begin().await?;
     // Of reports that come at the same time, each must see what the one before left.
     let Some(record) = lock(&mut *transaction, member_id, mail_record_id).await? else {
         return Ok(None);
     };
-    let reported = report_on(&mut transaction, record, reports, limit).await?;
+    let reported = report_on(&mut transaction, record, reports, limit, audit).await?;
     transaction.commit().await?;
     Ok(Some(reported))
 }
@@ -76,6 +82,7 @@ pub(in crate::mail_records) async fn report_on(
     record: MailRecord,
     reports: Vec<MailEventInput>,
     limit: FailureLimit,
+    audit: &Audit,
 ) -> sqlx::Result<Reported> {
     let known = all_of(&mut *connection, &record).await?;
     let mut by_key: HashMap<_, _> = known
@@ -113,7 +120,7 @@ pub(in crate::mail_records) async fn report_on(
         event.effect = effect;
     }
 
-    insert(&mut *connection, &events).await?;
+    insert(&mut *connection, &events, audit).await?;
     let record = if folded == Folded::from(&record) {
         record
     } else {
@@ -122,7 +129,7 @@ pub(in crate::mail_records) async fn report_on(
     let new = events
         .iter()
         .filter(|event| event.effect != MailEventEffect::Duplicate);
-    follow(connection, &record, new, limit).await?;
+    follow(connection, &record, new, limit, audit).await?;
     Ok(Reported { record, events })
 }
 
@@ -210,7 +217,11 @@ pub(super) async fn get(
 }
 
 /// Writes down those that are new.
-async fn insert(executor: impl PgExecutor<'_>, events: &[MailEvent]) -> sqlx::Result<()> {
+async fn insert(
+    executor: impl PgExecutor<'_>,
+    events: &[MailEvent],
+    audit: &Audit,
+) -> sqlx::Result<()> {
     #[derive(Serialize)]
     struct Row<'a> {
         #[serde(flatten)]
@@ -219,11 +230,14 @@ async fn insert(executor: impl PgExecutor<'_>, events: &[MailEvent]) -> sqlx::Re
         key: Option<String>,
     }
 
-    let new = events
-        .iter()
-        .filter(|event| event.effect != MailEventEffect::Duplicate);
+    let new = events.iter().enumerate();
+    let new = new.filter(|(_, event)| event.effect != MailEventEffect::Duplicate);
+    let audits: BTreeMap<_, _> = new
+        .clone()
+        .map(|(index, event)| (event.id, audit.of_item(index)))
+        .collect();
     let rows: Vec<_> = new
-        .map(|event| Row {
+        .map(|(_, event)| Row {
             event,
             key: event
                 .dedupe_key
@@ -234,7 +248,7 @@ async fn insert(executor: impl PgExecutor<'_>, events: &[MailEvent]) -> sqlx::Re
     if rows.is_empty() {
         return Ok(());
     }
-    query!(
+    query_scalar!(
         "INSERT INTO mail_events
              (member_id, mail_record_id, id, type, occurred_at, received_at, source, provider_event_id,
               smtp_code, enhanced_code, diagnostic, remote_mta, url, effect, dedupe_key)
@@ -244,10 +258,12 @@ async fn insert(executor: impl PgExecutor<'_>, events: &[MailEvent]) -> sqlx::Re
              member_id uuid, mail_record_id uuid, id uuid, type text, occurred_at timestamptz,
              received_at timestamptz, source text, provider_event_id text, smtp_code smallint,
              enhanced_code text, diagnostic text, remote_mta text, url text, effect text, key text
-         )",
+         )
+         RETURNING record_write($2::jsonb -> id::text, 'mail_event', id, member_id)",
         Json(rows) as _,
+        Json(audits) as _,
     )
-    .execute(executor)
+    .fetch_all(executor)
     .await?;
     Ok(())
 }
@@ -280,7 +296,7 @@ async fn apply(
              first_clicked_at = $12, complained_at = $13, unsubscribed_at = $14,
              updated_at = greatest(r.updated_at, clock_timestamp()), version = r.version + 1
          WHERE r.member_id = $1 AND r.id = $2
-         RETURNING",
+         RETURNING r.id",
         "",
         record.member_id,
         record.id,

@@ -1,10 +1,11 @@
 //! One mail record, unless it is there already.
 
-use sqlx::{Connection, PgConnection, PgExecutor, query};
+use sqlx::{Connection, PgConnection, PgExecutor, query, types::Json};
 use uuid::Uuid;
 
 use super::{get, query_mail_record, query_new_mail_record};
 use crate::{
+    http::audit::Audit,
     mail_records::{
         events::consequences::{FailureLimit, follow_first, may_follow},
         model::{MailCategory, MailRecord, MailRecordInput, MailStatus},
@@ -28,14 +29,15 @@ pub(in crate::mail_records) async fn add(
     record: &MailRecordInput,
     fingerprint: &[u8],
     limit: FailureLimit,
+    audit: &Audit,
 ) -> Result<Option<Added>, Problem> {
     if !may_follow(record.status) {
-        return add_record(connection, member_id, record, fingerprint).await;
+        return add_record(connection, member_id, record, fingerprint, audit).await;
     }
     let mut transaction = connection.begin().await?;
-    let added = add_record(&mut transaction, member_id, record, fingerprint).await?;
+    let added = add_record(&mut transaction, member_id, record, fingerprint, audit).await?;
     if let Some(Added::Created(record)) = &added {
-        follow_first(&mut transaction, record, limit).await?;
+        follow_first(&mut transaction, record, limit, audit).await?;
     }
     transaction.commit().await?;
     Ok(added)
@@ -46,11 +48,12 @@ async fn add_record(
     member_id: Uuid,
     record: &MailRecordInput,
     fingerprint: &[u8],
+    audit: &Audit,
 ) -> Result<Option<Added>, Problem> {
     // Once, unless what has the key vanishes between the two statements.
     for _ in 0..3 {
         let id = Uuid::now_v7();
-        let inserted = insert(&mut *connection, member_id, id, record, fingerprint).await?;
+        let inserted = insert(&mut *connection, member_id, id, record, fingerprint, audit).await?;
         if let Some(record) = inserted {
             return Ok(Some(Added::Created(record)));
         }
@@ -95,6 +98,7 @@ async fn insert(
     id: Uuid,
     record: &MailRecordInput,
     fingerprint: &[u8],
+    audit: &Audit,
 ) -> Result<Option<MailRecord>, Problem> {
     let inserted = query_new_mail_record!(
         "INSERT INTO mail_records
@@ -108,6 +112,7 @@ async fn insert(
          FROM members m
          WHERE m.id = $1 AND coalesce($4, m.email_folded) IS NOT NULL
          ON CONFLICT DO NOTHING",
+        by "$20",
         member_id,
         id,
         record.recipient.as_ref() as _,
@@ -127,6 +132,7 @@ async fn insert(
         record.status_reason.as_ref() as _,
         fingerprint,
         fold(record.subject.as_str()),
+        Json(audit) as _,
     )
     .fetch_optional(executor)
     .await;

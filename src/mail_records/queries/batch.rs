@@ -1,6 +1,6 @@
 //! Many mail records in one statement.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::Serialize;
@@ -12,7 +12,10 @@ use super::{
     query_mail_record, query_new_mail_record,
 };
 use crate::{
-    http::batch::{Outcome, in_turn},
+    http::{
+        audit::Audit,
+        batch::{Outcome, in_turn},
+    },
     mail_records::{
         events::consequences::{FailureLimit, follow_first},
         item::MailRecordItem,
@@ -67,16 +70,18 @@ impl<'a> Row<'a> {
 /// another write was met that has gone.
 pub(in crate::mail_records) async fn add_all(
     connection: &mut PgConnection,
-    items: &[&MailRecordItem],
+    items: &[(&MailRecordItem, Audit)],
     limit: FailureLimit,
 ) -> sqlx::Result<Option<Vec<Outcome<MailRecord>>>> {
-    let mut rows: Vec<_> = items.iter().copied().map(Row::new).collect();
+    let mut rows: Vec<_> = items.iter().map(|(item, _)| Row::new(item)).collect();
     for (turn, index) in in_turn(&rows, Row::keys).into_iter().enumerate() {
         rows[index].turn = turn;
     }
-    let inserted = insert(&mut *connection, &rows).await?;
+    let audits = items.iter().map(|(_, audit)| audit);
+    let audits: BTreeMap<_, _> = rows.iter().map(|row| row.id).zip(audits).collect();
+    let inserted = insert(&mut *connection, &rows, &audits).await?;
     for record in &inserted {
-        follow_first(&mut *connection, record, limit).await?;
+        follow_first(&mut *connection, record, limit, audits[&record.id]).await?;
     }
     let mut outcomes: HashMap<_, _> = inserted
         .into_iter()
@@ -91,7 +96,11 @@ pub(in crate::mail_records) async fn add_all(
     Ok(in_order.collect())
 }
 
-async fn insert(executor: impl PgExecutor<'_>, rows: &[Row<'_>]) -> sqlx::Result<Vec<MailRecord>> {
+async fn insert(
+    executor: impl PgExecutor<'_>,
+    rows: &[Row<'_>],
+    audits: &BTreeMap<Uuid, &Audit>,
+) -> sqlx::Result<Vec<MailRecord>> {
     query_new_mail_record!(
         "INSERT INTO mail_records
             (member_id, id, recipient, recipient_folded, sender, subject, category, tags, metadata,
@@ -117,7 +126,9 @@ async fn insert(executor: impl PgExecutor<'_>, rows: &[Row<'_>]) -> sqlx::Result
              ))
          ORDER BY row.turn
          ON CONFLICT DO NOTHING",
+        by "$2::jsonb -> r.id::text",
         Json(rows) as _,
+        Json(audits) as _,
     )
     .fetch_all(executor)
     .await
@@ -227,7 +238,7 @@ async fn get_all(
 ) -> sqlx::Result<Vec<MailRecord>> {
     let (member_ids, ids): (Vec<_>, Vec<_>) = keys.unzip();
     query_mail_record!(
-        "SELECT",
+        "SELECT r.id",
         "FROM unnest($1::uuid[], $2::uuid[]) AS key (member_id, id)
          JOIN mail_records r ON r.member_id = key.member_id AND r.id = key.id",
         &member_ids,

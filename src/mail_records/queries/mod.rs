@@ -11,7 +11,7 @@ mod list;
 mod summary;
 
 use futures_util::Stream;
-use sqlx::{PgConnection, PgExecutor, query_scalar};
+use sqlx::{PgConnection, PgExecutor, query_scalar, types::Json};
 use uuid::Uuid;
 
 pub(super) use add::{Added, add, repeated};
@@ -22,7 +22,7 @@ pub use summary::summary_of_member;
 
 use super::model::{MailCategory, MailRecord, MailRecordReplacement, MailStatus};
 use crate::{
-    http::conditional::Guard,
+    http::{audit::Audit, conditional::Guard},
     problem::{Code, OnConstraint, Problem, QueryError},
     values::{EmailAddress, JsonObject, Line, Tags, Text, Timestamp, fold},
 };
@@ -34,7 +34,7 @@ macro_rules! query_mail_record {
         sqlx::query_as!(
             MailRecord,
             $before $(+ $more)*
-                + r#" r.id AS "id!", r.member_id AS "member_id!", r.recipient AS "recipient!: EmailAddress",
+                + r#" AS "id!", r.member_id AS "member_id!", r.recipient AS "recipient!: EmailAddress",
                     r.sender AS "sender: EmailAddress", r.subject AS "subject!: Line<0, 998>",
                     r.category AS "category!: MailCategory", r.tags AS "tags!: Tags",
                     r.metadata AS "metadata!: JsonObject", r.message_id AS "message_id: Line<1, 255>",
@@ -58,10 +58,10 @@ macro_rules! query_mail_record {
 
 pub(super) use query_mail_record;
 
-/// A checked query that answers the mail records that `$insert` made. With each comes the event that its
+/// A checked query that answers the mail records that `$insert` made, each by the author `$audit`. With each comes the event that its
 /// status follows from, and what it is a retry of points to it.
 macro_rules! query_new_mail_record {
-    ($insert:tt $(, $argument:expr)* $(,)?) => {
+    ($insert:tt, by $audit:tt $(, $argument:expr)* $(,)?) => {
         query_mail_record!(
             "WITH inserted AS (" + $insert + " RETURNING *),
              first_event AS (
@@ -75,7 +75,7 @@ macro_rules! query_new_mail_record {
                      version = f.version + 1
                  FROM inserted i WHERE f.member_id = i.member_id AND f.id = i.retry_of
              )
-             SELECT",
+             SELECT record_write(" + $audit + ", 'mail_record', r.id, r.member_id)",
             "FROM inserted r"
             $(, $argument)*
         )
@@ -90,7 +90,7 @@ pub(super) async fn get(
     id: Uuid,
 ) -> sqlx::Result<Option<MailRecord>> {
     query_mail_record!(
-        "SELECT",
+        "SELECT r.id",
         "FROM mail_records r WHERE r.member_id = $1 AND r.id = $2",
         member_id,
         id,
@@ -105,7 +105,7 @@ pub fn all_of_member(
     member_id: Uuid,
 ) -> impl Stream<Item = sqlx::Result<MailRecord>> {
     query_mail_record!(
-        "SELECT",
+        "SELECT r.id",
         "FROM mail_records r WHERE r.member_id = $1 ORDER BY r.id",
         member_id,
     )
@@ -131,7 +131,7 @@ pub(super) async fn lock(
     id: Uuid,
 ) -> sqlx::Result<Option<MailRecord>> {
     query_mail_record!(
-        "SELECT",
+        "SELECT r.id",
         "FROM mail_records r WHERE r.member_id = $1 AND r.id = $2 FOR NO KEY UPDATE",
         member_id,
         id,
@@ -147,6 +147,7 @@ pub(super) async fn replace(
     id: Uuid,
     record: &MailRecordReplacement,
     guard: &Guard,
+    audit: &Audit,
 ) -> Result<Option<MailRecord>, Problem> {
     let updated = query_mail_record!(
         "UPDATE mail_records r
@@ -157,7 +158,7 @@ pub(super) async fn replace(
              updated_at = greatest(r.updated_at, clock_timestamp()), version = r.version + 1
          WHERE r.member_id = $1 AND r.id = $2
              AND ($15::bigint[] IS NULL OR r.version = ANY ($15)) AND r.version <> ALL ($16)
-         RETURNING",
+         RETURNING record_write($17, 'mail_record', r.id, r.member_id)",
         "",
         member_id,
         id,
@@ -175,6 +176,7 @@ pub(super) async fn replace(
         fold(record.subject.as_str()),
         guard.only.as_deref(),
         &guard.except,
+        Json(audit) as _,
     )
     .fetch_optional(executor)
     .await;
@@ -197,6 +199,7 @@ pub(super) async fn delete(
     member_id: Uuid,
     id: Uuid,
     guard: &Guard,
+    audit: &Audit,
 ) -> sqlx::Result<bool> {
     // The foreign keys would clear `retry_of` and `retried_by` as well, but leave the version as it was.
     let deleted = query_scalar!(
@@ -204,7 +207,7 @@ pub(super) async fn delete(
                DELETE FROM mail_records
                WHERE member_id = $1 AND id = $2
                    AND ($3::bigint[] IS NULL OR version = ANY ($3)) AND version <> ALL ($4)
-               RETURNING id
+               RETURNING record_write($5, 'mail_record', id, member_id) AS id
            ), others AS (
                UPDATE mail_records r
                SET retry_of = nullif(r.retry_of, d.id), retried_by = nullif(r.retried_by, d.id),
@@ -217,6 +220,7 @@ pub(super) async fn delete(
         id,
         guard.only.as_deref(),
         &guard.except,
+        Json(audit) as _,
     )
     .fetch_one(executor)
     .await?;

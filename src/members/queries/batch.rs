@@ -1,6 +1,6 @@
 //! Many members in one statement.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 use sqlx::{PgConnection, PgExecutor, query, types::Json};
@@ -8,7 +8,10 @@ use uuid::Uuid;
 
 use super::{name_folded, query_member, search_text};
 use crate::{
-    http::batch::{Outcome, in_turn},
+    http::{
+        audit::Audit,
+        batch::{Outcome, in_turn},
+    },
     members::model::{Mailability, Member, MemberInput, MemberStatus},
     problem::{Code, Problem},
     values::{Date, EmailAddress, JsonObject, Line, Tags, Timestamp},
@@ -48,10 +51,10 @@ impl Row<'_> {
 /// Adds members, and says what became of each; none if another write was met that has gone.
 pub(in crate::members) async fn insert_all(
     connection: &mut PgConnection,
-    members: &[&MemberInput],
+    members: &[(&MemberInput, Audit)],
     (): (),
 ) -> sqlx::Result<Option<Vec<Outcome<Member>>>> {
-    let rows = members.iter().map(|member| Row {
+    let rows = members.iter().map(|(member, _)| Row {
         turn: 0,
         id: Uuid::now_v7(),
         email_folded: member.email.as_ref().map(EmailAddress::folded),
@@ -63,8 +66,11 @@ pub(in crate::members) async fn insert_all(
     for (turn, index) in in_turn(&rows, Row::keys).into_iter().enumerate() {
         rows[index].turn = turn;
     }
-    let inserted = insert(&mut *connection, &rows).await?.into_iter();
+    let audits = members.iter().map(|(_, audit)| audit);
+    let audits = rows.iter().map(|row| row.id).zip(audits).collect();
+    let inserted = insert(&mut *connection, &rows, &audits).await?;
     let mut outcomes: HashMap<_, _> = inserted
+        .into_iter()
         .map(|member| (member.id, Outcome::Created(member)))
         .collect();
     let left_out = rows.iter().filter(|row| !outcomes.contains_key(&row.id));
@@ -81,7 +87,11 @@ pub(in crate::members) async fn insert_all(
     Ok(in_order.collect())
 }
 
-async fn insert(executor: impl PgExecutor<'_>, rows: &[Row<'_>]) -> sqlx::Result<Vec<Member>> {
+async fn insert(
+    executor: impl PgExecutor<'_>,
+    rows: &[Row<'_>],
+    audits: &BTreeMap<Uuid, &Audit>,
+) -> sqlx::Result<Vec<Member>> {
     query_member!(
         "INSERT INTO members
             (id, external_id, email, email_folded, name, birth, joined, status, tags, attributes,
@@ -97,9 +107,10 @@ async fn insert(executor: impl PgExecutor<'_>, rows: &[Row<'_>]) -> sqlx::Result
          )
          ORDER BY turn
          ON CONFLICT DO NOTHING
-         RETURNING",
+         RETURNING record_write($2::jsonb -> id::text, 'member', id, id)",
         "",
         Json(rows) as _,
+        Json(audits) as _,
     )
     .fetch_all(executor)
     .await

@@ -3,11 +3,11 @@
 //! What stays is that her address must not be mailed, by its hash alone: whoever adds it again finds it
 //! as it was.
 
-use sqlx::{PgConnection, PgPool, query, query_as};
+use sqlx::{PgConnection, PgPool, query_as, query_scalar, types::Json};
 use uuid::Uuid;
 
 use crate::{
-    http::{conditional::Guard, idempotency},
+    http::{audit::Audit, conditional::Guard, idempotency},
     mail_records,
     members::model::ExternalId,
     suppressions::{
@@ -55,13 +55,14 @@ pub(in crate::members) async fn delete(
     pool: &PgPool,
     id: Uuid,
     guard: &Guard,
+    audit: &Audit,
 ) -> sqlx::Result<bool> {
     let mut transaction = pool.begin().await?;
     let leaving = query_leaving!("id", id, guard)
         .fetch_optional(&mut *transaction)
         .await?;
     if let Some(member) = &leaving {
-        erase(&mut transaction, member).await?;
+        erase(&mut transaction, member, audit).await?;
     }
     transaction.commit().await?;
     Ok(leaving.is_some())
@@ -71,19 +72,20 @@ pub(in crate::members) async fn delete_by_external_id(
     pool: &PgPool,
     external_id: &ExternalId,
     guard: &Guard,
+    audit: &Audit,
 ) -> sqlx::Result<bool> {
     let mut transaction = pool.begin().await?;
     let leaving = query_leaving!("external_id", external_id.as_str(), guard)
         .fetch_optional(&mut *transaction)
         .await?;
     if let Some(member) = &leaving {
-        erase(&mut transaction, member).await?;
+        erase(&mut transaction, member, audit).await?;
     }
     transaction.commit().await?;
     Ok(leaving.is_some())
 }
 
-async fn erase(connection: &mut PgConnection, member: &Leaving) -> sqlx::Result<()> {
+async fn erase(connection: &mut PgConnection, member: &Leaving, audit: &Audit) -> sqlx::Result<()> {
     if let Some(address) = &member.email
         && member.refused_marketing
     {
@@ -95,14 +97,19 @@ async fn erase(connection: &mut PgConnection, member: &Leaving) -> sqlx::Result<
             source_mail_record_id: None,
             expires_at: None,
         };
-        suppressions::queries::add(&mut *connection, &unsubscribed).await?;
+        let audit = audit.of_consequence();
+        suppressions::queries::add(&mut *connection, &unsubscribed, &audit).await?;
     }
     // By itself and not by the foreign key: it waits for those who report what became of her mail, so that
     // what they suppress is there to be erased.
     let mail = mail_records::queries::delete_of_member(&mut *connection, member.id).await?;
-    query!("DELETE FROM members WHERE id = $1", member.id)
-        .execute(&mut *connection)
-        .await?;
+    query_scalar!(
+        "DELETE FROM members WHERE id = $1 RETURNING record_write($2, 'member', id, id)",
+        member.id,
+        Json(audit) as _,
+    )
+    .fetch_one(&mut *connection)
+    .await?;
     let own = member.email.as_ref().map(EmailAddress::folded);
     let addresses: Vec<_> = mail.recipients.into_iter().chain(own).collect();
     let suppressions = suppressions::queries::erase(

@@ -11,7 +11,7 @@ mod batch;
 mod delete;
 mod list;
 
-use sqlx::{PgExecutor, PgPool, query};
+use sqlx::{PgExecutor, PgPool, query, types::Json};
 use uuid::Uuid;
 
 pub(super) use batch::insert_all;
@@ -19,7 +19,7 @@ pub(super) use delete::{delete, delete_by_external_id};
 
 use super::model::{ExternalId, Mailability, Member, MemberInput, MemberStatus};
 use crate::{
-    http::conditional::Guard,
+    http::{audit::Audit, conditional::Guard},
     problem::{Code, OnConstraint, Problem, QueryError},
     values::{Date, EmailAddress, JsonObject, Line, Tags, Timestamp, fold},
 };
@@ -36,7 +36,7 @@ macro_rules! query_member {
         sqlx::query_as!(
             Member,
             $before $(+ $more)*
-                + r#" id, external_id as "external_id: Line<1, 255>", email as "email: EmailAddress",
+                + r#" AS "id!", external_id as "external_id: Line<1, 255>", email as "email: EmailAddress",
                     name as "name: Line<1, 200>", birth as "birth: Date", joined as "joined: Date",
                     status as "status: MemberStatus", tags as "tags: Tags",
                     attributes as "attributes: JsonObject",
@@ -55,6 +55,7 @@ pub(super) async fn insert(
     executor: impl PgExecutor<'_>,
     id: Uuid,
     member: &MemberInput,
+    audit: &Audit,
 ) -> Result<Member, Problem> {
     let inserted = query_member!(
         "INSERT INTO members
@@ -62,7 +63,7 @@ pub(super) async fn insert(
              name_folded, search_text, email_hash, suppressed_until, unsubscribed_until)
          VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, (now() AT TIME ZONE 'UTC')::date), $8, $9, $10, $11,
                  $12, address_hash($4), blocked_until($4, 'all'), blocked_until($4, 'marketing'))
-         RETURNING",
+         RETURNING record_write($13, 'member', id, id)",
         "",
         id,
         member.external_id.as_ref() as _,
@@ -76,6 +77,7 @@ pub(super) async fn insert(
         &member.attributes as _,
         name_folded(member),
         search_text(member),
+        Json(audit) as _,
     )
     .fetch_one(executor)
     .await;
@@ -83,7 +85,7 @@ pub(super) async fn insert(
 }
 
 pub(super) async fn get(executor: impl PgExecutor<'_>, id: Uuid) -> sqlx::Result<Option<Member>> {
-    query_member!("SELECT", "FROM members WHERE id = $1", id)
+    query_member!("SELECT id", "FROM members WHERE id = $1", id)
         .fetch_optional(executor)
         .await
 }
@@ -93,7 +95,7 @@ pub(super) async fn get_by_external_id(
     external_id: &ExternalId,
 ) -> sqlx::Result<Option<Member>> {
     query_member!(
-        "SELECT",
+        "SELECT id",
         "FROM members WHERE external_id = $1",
         external_id.as_str(),
     )
@@ -106,7 +108,7 @@ pub(super) async fn get_by_email(
     email: &EmailAddress,
 ) -> sqlx::Result<Option<Member>> {
     query_member!(
-        "SELECT",
+        "SELECT id",
         "FROM members WHERE email_folded = $1",
         email.folded(),
     )
@@ -116,9 +118,13 @@ pub(super) async fn get_by_email(
 
 /// Reads a member and keeps others from writing her until the transaction ends.
 pub(super) async fn lock(executor: impl PgExecutor<'_>, id: Uuid) -> sqlx::Result<Option<Member>> {
-    query_member!("SELECT", "FROM members WHERE id = $1 FOR NO KEY UPDATE", id)
-        .fetch_optional(executor)
-        .await
+    query_member!(
+        "SELECT id",
+        "FROM members WHERE id = $1 FOR NO KEY UPDATE",
+        id
+    )
+    .fetch_optional(executor)
+    .await
 }
 
 pub(super) async fn lock_by_external_id(
@@ -126,7 +132,7 @@ pub(super) async fn lock_by_external_id(
     external_id: &ExternalId,
 ) -> sqlx::Result<Option<Member>> {
     query_member!(
-        "SELECT",
+        "SELECT id",
         "FROM members WHERE external_id = $1 FOR NO KEY UPDATE",
         external_id.as_str(),
     )
@@ -137,7 +143,7 @@ pub(super) async fn lock_by_external_id(
 /// A checked query that replaces the member whom `$key` names by `$1`, in one of the versions that
 /// the guard lets through.
 macro_rules! replace_member {
-    ($key:tt, $named:expr, $member:expr, $guard:expr) => {
+    ($key:tt, $named:expr, $member:expr, $guard:expr, $audit:expr) => {
         query_member!(
             "UPDATE members
              SET external_id = $2, email = $3, email_folded = $4, name = $5, birth = $6,
@@ -157,7 +163,7 @@ macro_rules! replace_member {
                 + $key
                 + " = $1
                  AND ($13::bigint[] IS NULL OR version = ANY ($13)) AND version <> ALL ($14)
-             RETURNING",
+             RETURNING record_write($15, 'member', id, id)",
             "",
             $named,
             $member.external_id.as_ref() as _,
@@ -173,6 +179,7 @@ macro_rules! replace_member {
             search_text($member),
             $guard.only.as_deref(),
             &$guard.except,
+            Json($audit) as _,
         )
     };
 }
@@ -183,8 +190,9 @@ pub(super) async fn replace(
     id: Uuid,
     member: &MemberInput,
     guard: &Guard,
+    audit: &Audit,
 ) -> Result<Option<Member>, Problem> {
-    let updated = replace_member!("id", id, member, guard)
+    let updated = replace_member!("id", id, member, guard, audit)
         .fetch_optional(executor)
         .await;
     Ok(name_conflicts(updated)?)
@@ -195,8 +203,9 @@ pub(super) async fn replace_by_external_id(
     external_id: &ExternalId,
     member: &MemberInput,
     guard: &Guard,
+    audit: &Audit,
 ) -> Result<Option<Member>, Problem> {
-    let updated = replace_member!("external_id", external_id.as_str(), member, guard)
+    let updated = replace_member!("external_id", external_id.as_str(), member, guard, audit)
         .fetch_optional(executor)
         .await;
     Ok(name_conflicts(updated)?)
@@ -209,11 +218,12 @@ pub(super) async fn upsert(
     external_id: &ExternalId,
     member: &MemberInput,
     guard: &Guard,
+    audit: &Audit,
 ) -> Result<Option<Upserted>, Problem> {
     let mut attempts = 0;
     loop {
         attempts += 1;
-        match upsert_once(pool, external_id, member, guard).await {
+        match upsert_once(pool, external_id, member, guard, audit).await {
             // Of two who make the same member at once, the later may meet the e-mail address of the
             // earlier before the external id. By then she is there, and is found next time.
             Err(problem) if problem.code == Code::EmailTaken && attempts < 3 => {}
@@ -227,6 +237,7 @@ async fn upsert_once(
     external_id: &ExternalId,
     member: &MemberInput,
     guard: &Guard,
+    audit: &Audit,
 ) -> Result<Option<Upserted>, Problem> {
     let id = Uuid::now_v7();
     let upserted = query_member!(
@@ -250,7 +261,7 @@ async fn upsert_once(
                  ) END,
              updated_at = greatest(members.updated_at, clock_timestamp()), version = members.version + 1
          WHERE ($13::bigint[] IS NULL OR members.version = ANY ($13)) AND members.version <> ALL ($14)
-         RETURNING",
+         RETURNING record_write($15, 'member', id, id)",
         "",
         id,
         external_id.as_str(),
@@ -266,6 +277,7 @@ async fn upsert_once(
         search_text(member),
         guard.only.as_deref(),
         &guard.except,
+        Json(audit) as _,
     )
     .fetch_optional(executor)
     .await;

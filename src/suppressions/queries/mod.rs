@@ -10,14 +10,14 @@ mod list;
 use std::slice;
 
 use futures_util::Stream;
-use sqlx::{Connection, PgConnection, PgExecutor, PgPool, query, query_scalar};
+use sqlx::{Connection, PgConnection, PgExecutor, PgPool, query, query_scalar, types::Json};
 use uuid::Uuid;
 
 use super::model::{
     NewSuppression, Suppression, SuppressionOrigin, SuppressionReason, SuppressionScope,
 };
 use crate::{
-    http::{conditional::Guard, idempotency},
+    http::{audit::Audit, conditional::Guard, idempotency},
     problem::{Code, Problem},
     values::{EmailAddress, Timestamp},
 };
@@ -28,7 +28,7 @@ macro_rules! query_suppression {
         sqlx::query_as!(
             Suppression,
             $before
-                + r#" s.id, s.address as "address: EmailAddress",
+                + r#" AS "id!", s.address as "address: EmailAddress",
                     s.reason as "reason: SuppressionReason", s.scope as "scope: SuppressionScope",
                     s.origin as "origin: SuppressionOrigin", s.source_mail_record_id,
                     s.expires_at as "expires_at: Timestamp", s.created_at as "created_at: Timestamp",
@@ -51,11 +51,15 @@ pub enum Added {
 ///
 /// One that stands for the same address, reason and scope stays as it is, but ends no earlier than the
 /// new one would, and knows its address again.
-pub async fn add(connection: &mut PgConnection, new: &NewSuppression) -> sqlx::Result<Added> {
+pub async fn add(
+    connection: &mut PgConnection,
+    new: &NewSuppression,
+    audit: &Audit,
+) -> sqlx::Result<Added> {
     let mut transaction = connection.begin().await?;
     let id = Uuid::now_v7();
     let folded = new.address.folded();
-    let added = match upsert(&mut *transaction, id, new, &folded).await? {
+    let added = match upsert(&mut *transaction, id, new, &folded, audit).await? {
         Some(written) => {
             query!("SELECT refresh_mailability(address_hash($1))", folded)
                 .execute(&mut *transaction)
@@ -79,6 +83,7 @@ async fn upsert(
     id: Uuid,
     new: &NewSuppression,
     folded: &str,
+    audit: &Audit,
 ) -> sqlx::Result<Option<Suppression>> {
     query_suppression!(
         "INSERT INTO suppressions AS s
@@ -92,7 +97,7 @@ async fn upsert(
              updated_at = greatest(s.updated_at, clock_timestamp()), version = s.version + 1
          WHERE s.address IS NULL
              OR coalesce(s.expires_at, 'infinity') < coalesce(excluded.expires_at, 'infinity')
-         RETURNING",
+         RETURNING record_write($9, 'suppression', s.id, NULL)",
         "",
         id,
         &new.address as _,
@@ -102,6 +107,7 @@ async fn upsert(
         new.origin as _,
         new.source_mail_record_id,
         new.expires_at as _,
+        Json(audit) as _,
     )
     .fetch_optional(executor)
     .await
@@ -113,7 +119,7 @@ async fn standing(
     folded: &str,
 ) -> sqlx::Result<Suppression> {
     query_suppression!(
-        "SELECT",
+        "SELECT s.id",
         "FROM suppressions s WHERE s.address_hash = address_hash($1) AND s.reason = $2 AND s.scope = $3",
         folded,
         new.reason as _,
@@ -127,7 +133,7 @@ pub(super) async fn get(
     executor: impl PgExecutor<'_>,
     id: Uuid,
 ) -> sqlx::Result<Option<Suppression>> {
-    query_suppression!("SELECT", "FROM suppressions s WHERE s.id = $1", id)
+    query_suppression!("SELECT s.id", "FROM suppressions s WHERE s.id = $1", id)
         .fetch_optional(executor)
         .await
 }
@@ -139,7 +145,7 @@ pub fn all_about(
     member_id: Uuid,
 ) -> impl Stream<Item = sqlx::Result<Suppression>> {
     query_suppression!(
-        "SELECT",
+        "SELECT s.id",
         "FROM suppressions s
          WHERE s.address_hash = ANY (ARRAY(
                  SELECT address_hash(email_folded) FROM members WHERE id = $1
@@ -165,15 +171,17 @@ pub(super) async fn delete(
     id: Uuid,
     guard: &Guard,
     confirmed: bool,
+    audit: &Audit,
 ) -> Result<bool, Problem> {
     let mut transaction = pool.begin().await?;
     let deleted = query!(
         r#"DELETE FROM suppressions
            WHERE id = $1 AND ($2::bigint[] IS NULL OR version = ANY ($2)) AND version <> ALL ($3)
-           RETURNING address_hash, reason AS "reason: SuppressionReason""#,
+           RETURNING record_write($4, 'suppression', id, NULL), address_hash, reason AS "reason: SuppressionReason""#,
         id,
         guard.only.as_deref(),
         &guard.except,
+        Json(audit) as _,
     )
     .fetch_optional(&mut *transaction)
     .await?;

@@ -39,6 +39,7 @@ pub(crate) struct Settings {
     /// For each address and minute; 0: any number.
     pub(crate) failed_sign_ins: u32,
     pub(crate) trusted_proxies: Vec<IpNet>,
+    pub(crate) audit_log_retention: Option<Duration>,
     pub(crate) streams: usize,
     pub(crate) heartbeat: Duration,
     pub(crate) require_if_match: bool,
@@ -66,6 +67,7 @@ impl Default for Settings {
             rate_limit: 0,
             failed_sign_ins: 0,
             trusted_proxies: Vec::new(),
+            audit_log_retention: None,
             streams: 5,
             heartbeat: Duration::from_secs(20),
             require_if_match: false,
@@ -95,6 +97,7 @@ impl Settings {
             rate_limit: self.rate_limit,
             failed_sign_ins_per_minute: self.failed_sign_ins,
             trusted_proxies: self.trusted_proxies,
+            audit_log_retention: self.audit_log_retention,
             max_streams: self.streams,
             heartbeat: self.heartbeat,
             require_if_match: self.require_if_match,

@@ -25,11 +25,12 @@ pub(crate) fn lists() -> Vec<List> {
             Some("events") => "mail_events",
             Some("consents") => "consents",
             Some("suppressions") => "suppressions",
+            Some("audit-log") => "audit_log",
             _ => panic!("{} has no table", operation.name()),
         };
         lists.push(List { operation, table });
     }
-    assert_eq!(lists.len(), 6);
+    assert_eq!(lists.len(), 7);
     lists
 }
 
@@ -45,6 +46,7 @@ impl List {
             "mail_records" => "status=recorded",
             "mail_events" => "type=opened",
             "consents" => "state=granted",
+            "audit_log" => "operation=try",
             _ => "reason=manual",
         }
     }
@@ -58,7 +60,8 @@ impl List {
 }
 
 /// Adds as many rows to each list: members called `n`, of whom every other one has left, mail and
-/// consents of the subject, events of her mail record, and suppressions of addresses of nobody.
+/// consents of the subject, events of her mail record, suppressions of addresses of nobody, and entries
+/// of the audit log.
 pub(crate) async fn fill(app: &App, subject: &Subject, count: i32) {
     let member_id: uuid::Uuid = subject.member_id.parse().expect("an id");
     sqlx::query(
@@ -109,6 +112,19 @@ pub(crate) async fn fill(app: &App, subject: &Subject, count: i32) {
     .execute(&app.pool)
     .await
     .expect("events");
+    // As many as there is of all else: one, before more is added.
+    sqlx::raw_sql("DELETE FROM audit_log WHERE operation <> 'create_member'")
+        .execute(&app.pool)
+        .await
+        .expect("one entry");
+    sqlx::query(
+        "INSERT INTO audit_log (id, operation, resource, resource_id, fields)
+         SELECT gen_random_uuid(), 'try', 'member', gen_random_uuid(), '{}' FROM generate_series(1, $1)",
+    )
+    .bind(count)
+    .execute(&app.pool)
+    .await
+    .expect("entries");
 }
 
 impl Answer {
