@@ -15,13 +15,15 @@ use crate::http::{
     },
     client_address::{ClientAddress, TrustedProxies},
     rate_limit::{Client, RateLimit},
+    views::{Ceiling, Views, Visible},
 };
 
-/// What operations need, which keys there are, and how often they may be used.
+/// What operations need, which keys there are, what these may see, and how often they may be used.
 #[derive(Debug, Clone)]
 pub struct Guard {
     pub requirements: Requirements,
     pub keys: Keys,
+    pub views: Views,
     pub trusted_proxies: TrustedProxies,
     pub failed_sign_ins: FailedSignIns,
     pub rate_limit: RateLimit,
@@ -42,9 +44,10 @@ pub async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> 
     };
     let is_guarded = parts.uri.path().starts_with(GUARDED);
     let answer = async {
-        match signed_in.and_then(|grant| authorize(needed, grant)) {
-            Ok(caller) => {
+        match signed_in.and_then(|grant| guard.authorize(needed, grant)) {
+            Ok((caller, ceiling)) => {
                 parts.extensions.insert(caller);
+                parts.extensions.insert(ceiling);
                 next.run(Request::from_parts(parts, body)).await
             }
             Err(refusal) => refusal.into_response(),
@@ -87,23 +90,34 @@ impl Guard {
             Refusal::InvalidKey
         })
     }
-}
 
-/// Whether a grant has what is needed.
-fn authorize(needed: Requirement<'_>, grant: Option<Grant>) -> Result<Caller, Refusal> {
-    let needed = match needed {
-        Requirement::Nothing => &[],
-        Requirement::Scopes(scopes) => scopes,
-        Requirement::Undeclared => {
-            tracing::error!("an operation declares no scope");
-            return Err(Refusal::InsufficientScope(Vec::new()));
+    /// Whether a grant has what is needed, and what it lets see.
+    fn authorize(
+        &self,
+        needed: Requirement<'_>,
+        grant: Option<Grant>,
+    ) -> Result<(Caller, Ceiling), Refusal> {
+        let needed = match needed {
+            Requirement::Nothing => &[],
+            Requirement::Scopes(scopes) => scopes,
+            Requirement::Undeclared => {
+                tracing::error!("an operation declares no scope");
+                return Err(Refusal::InsufficientScope(Vec::new()));
+            }
+        };
+        let Some(grant) = grant else {
+            return Ok((Caller(None), Ceiling(Visible::EVERYTHING)));
+        };
+        if !needed.iter().all(|scope| grant.scopes.contains(scope)) {
+            return Err(Refusal::InsufficientScope(needed.to_vec()));
         }
-    };
-    match grant {
-        None => Ok(Caller(None)),
-        Some(grant) if needed.iter().all(|scope| grant.scopes.contains(scope)) => {
-            Ok(Caller(Some(grant.id)))
-        }
-        Some(_) => Err(Refusal::InsufficientScope(needed.to_vec())),
+        let visible = match grant.view.as_deref() {
+            None => &Visible::EVERYTHING,
+            Some(view) => self.views.get(view).ok_or_else(|| {
+                tracing::warn!(key = %grant.id, view, "the view of a key is not configured");
+                Refusal::ViewNotConfigured
+            })?,
+        };
+        Ok((Caller(Some(grant.id)), Ceiling(visible.clone())))
     }
 }

@@ -22,9 +22,11 @@ use crate::{
         conditional::Preconditions,
         extract::{Json, Path},
         list::{List, Paging, order::Sorting, page::Page},
+        views::Views,
     },
     problem::{Code, Problem},
     refusals,
+    values::Invalid,
 };
 
 refusals!(NotFound: AccessKeyNotFound);
@@ -46,9 +48,13 @@ refusals!(Ended: AccessKeyEnded);
 pub(super) async fn create(
     State(pool): State<PgPool>,
     Extension(keys): Extension<Keys>,
+    Extension(views): Extension<Views>,
     audit: Audit,
     Json(input): Json<AccessKeyInput>,
 ) -> Result<Response, Problem> {
+    if let Some(Invalid { code, detail }) = input.wrong_view(&views) {
+        return Err(Problem::invalid_field("view", code, detail));
+    }
     let key = generate(Uuid::now_v7())?;
     let created = queries::create(&pool, key.id, &key.secret_hash(), &input, &audit).await?;
     keys.forget();

@@ -48,6 +48,8 @@ pub enum Fault {
 pub struct Grant {
     pub id: Uuid,
     pub scopes: Arc<[String]>,
+    /// The view that bounds what it sees.
+    pub view: Option<String>,
 }
 
 /// The keys, and what was lately known of them.
@@ -144,7 +146,12 @@ impl Keys {
             return Ok(Err(fault));
         }
         self.note_use(key.id, now);
-        Ok(Ok(Grant { id: key.id, scopes }))
+        let view = stored.view.clone();
+        Ok(Ok(Grant {
+            id: key.id,
+            scopes,
+            view,
+        }))
     }
 
     /// Whether the key in `token` opened when it was last looked up, within the hour. The database is not

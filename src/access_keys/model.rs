@@ -6,9 +6,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::{key::Key, scopes::Scopes};
+use super::{
+    key::Key,
+    scopes::{ADMIN, Scopes},
+};
 use crate::{
-    http::conditional::Versioned,
+    http::{conditional::Versioned, views::Views},
     values::{Invalid, Line, Timestamp, strict},
 };
 
@@ -18,6 +21,7 @@ use crate::{
     "id": "018cc251-f40a-7fff-8000-00000000000b",
     "name": "newsletter",
     "scopes": ["members:read", "mail:write"],
+    "view": null,
     "created_at": "2024-01-01T12:00:00.000000Z",
     "expires_at": null,
     "revoked_at": null,
@@ -33,6 +37,10 @@ pub struct AccessKey {
     pub name: Line<1, 200>,
     #[schema(inline)]
     pub scopes: Scopes,
+    /// The view that bounds what it sees, in which what is hidden can be neither asked for nor written.
+    /// Null: it sees everything.
+    #[schema(required)]
+    pub view: Option<Line<1, 100>>,
     /// When it was made.
     pub created_at: Timestamp,
     /// From when on it opens nothing. Null: it does until it is revoked.
@@ -105,6 +113,25 @@ pub struct AccessKeyInput {
     /// From when on it opens nothing; never where it is not given.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
+    /// The name of the view that bounds what it sees, of those in the service's file of views; everything
+    /// where it is not given. Not with the scope `admin`, by which it could make itself another key.
+    #[serde(default)]
+    pub view: Option<Line<1, 100>>,
+}
+
+impl AccessKeyInput {
+    /// Why the key cannot have the view that is asked for, if it cannot.
+    #[must_use]
+    pub fn wrong_view(&self, views: &Views) -> Option<Invalid> {
+        let view = self.view.as_ref()?.as_str();
+        if views.get(view).is_none() {
+            return Some(Invalid::new("unknown", views.unknown(view)));
+        }
+        let admin = self.scopes.as_slice().iter().any(|scope| scope == ADMIN);
+        let detail =
+            "A key with the scope `admin` takes no view: it could make itself another key.";
+        admin.then(|| Invalid::new("conflict", detail))
+    }
 }
 
 /// How a key is to be rotated.

@@ -10,6 +10,9 @@ use utoipa::{
 
 use crate::values::Invalid;
 
+/// The scope by which other keys are made.
+pub const ADMIN: &str = "admin";
+
 /// Each scope, and what it allows.
 pub const SCOPES: [(&str, &str); 10] = [
     ("members:read", "read members, and what they agreed to"),
@@ -25,7 +28,7 @@ pub const SCOPES: [(&str, &str); 10] = [
     ("suppressions:write", "add and delete suppressions"),
     ("privacy", "read all that is stored about a person at once"),
     (
-        "admin",
+        ADMIN,
         "make, rotate and revoke access keys, and read the audit log",
     ),
 ];

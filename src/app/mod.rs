@@ -25,7 +25,9 @@ use crate::{
         guard::{Guard, guard},
         keys::Keys,
     },
-    audit_log, consents, eligibility,
+    audit_log,
+    consents::{self, model::CONSENTS},
+    eligibility::{self, model::ELIGIBILITY},
     http::{
         access::{FailedSignIns, Requirements, document_access},
         audit::Operations,
@@ -38,12 +40,29 @@ use crate::{
         rate_limit::{RateLimit, document_rate_limit},
         streams::Streams,
         unknown_parameters::{KnownParameters, refuse_unknown_parameters},
+        views::{self, Resource, Shaping, Views, document_views, shape},
     },
-    mail_records::{self, events::consequences::FailureLimit},
-    members,
+    mail_records::{
+        self,
+        events::{consequences::FailureLimit, model::MAIL_EVENTS},
+        model::MAIL_RECORDS,
+        summary::MAIL_SUMMARY,
+    },
+    members::{self, model::MEMBERS},
     problem::document_problems,
-    suppressions,
+    suppressions::{self, model::SUPPRESSIONS},
 };
+
+/// The resources whose fields a view can hide.
+pub const RESOURCES: [&Resource; 7] = [
+    &MEMBERS,
+    &MAIL_RECORDS,
+    &MAIL_EVENTS,
+    &MAIL_SUMMARY,
+    &CONSENTS,
+    &SUPPRESSIONS,
+    &ELIGIBILITY,
+];
 
 /// What the service runs on.
 #[derive(Debug, Clone)]
@@ -53,6 +72,7 @@ pub struct AppState {
     pub trusted_proxies: TrustedProxies,
     pub failed_sign_ins: FailedSignIns,
     pub rate_limit: RateLimit,
+    pub views: Views,
     /// One connection for `/readyz` alone: it must be heard while all others are busy.
     pub probe: PgPool,
     pub limits: Limits,
@@ -64,7 +84,11 @@ pub struct AppState {
 
 /// Builds the service. It needs neither a socket nor a database that answers.
 pub fn build(state: AppState) -> (Router, OpenApi) {
-    let (api, openapi) = documented();
+    let (api, openapi) = documented(&state.views);
+    let shaping = Shaping {
+        operations: views::Operations::of(&openapi, &RESOURCES),
+        views: state.views.clone(),
+    };
     let known = KnownParameters::of(&openapi);
     let keys = state.keys.clone();
     let guarding = Guard {
@@ -73,12 +97,15 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
         trusted_proxies: state.trusted_proxies.clone(),
         failed_sign_ins: state.failed_sign_ins.clone(),
         rate_limit: state.rate_limit.clone(),
+        views: state.views.clone(),
     };
     let (health, _) = health::router().split_for_parts();
+    let health = health.layer(from_fn_with_state(shaping.clone(), shape));
     let bounded = api
         .with_state(state.pool.clone())
         .merge(docs::router(&openapi))
         .merge(page::router())
+        .layer(from_fn_with_state(shaping, shape))
         .layer(from_fn_with_state(known, refuse_unknown_parameters))
         .layer(Extension(Operations::of(&openapi)))
         .layer(Extension(state.idempotency))
@@ -86,6 +113,7 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
         .layer(Extension(state.streams.clone()))
         .layer(from_fn(prefer))
         .layer(Extension(keys))
+        .layer(Extension(state.views.clone()))
         .layer(from_fn_with_state(state.limits.clone(), layers::bound))
         // Before a body is read: whoever may not do it need not send it.
         .layer(from_fn_with_state(guarding, guard))
@@ -100,10 +128,10 @@ pub fn build(state: AppState) -> (Router, OpenApi) {
 /// The OpenAPI document.
 #[must_use]
 pub fn openapi() -> OpenApi {
-    documented().1
+    documented(&Views::default()).1
 }
 
-fn documented() -> (Router<PgPool>, OpenApi) {
+fn documented(views: &Views) -> (Router<PgPool>, OpenApi) {
     let (router, mut openapi) = OpenApiRouter::with_openapi(docs::preamble())
         .merge(members::router())
         .merge(mail_records::router())
@@ -120,6 +148,7 @@ fn documented() -> (Router<PgPool>, OpenApi) {
     document_rate_limit(&mut openapi);
     document_contract(&mut openapi);
     document_links(&mut openapi);
+    document_views(&mut openapi, &RESOURCES, views);
     openapi.merge(health);
     (router, openapi)
 }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{Error, log_to_stderr};
+use super::{Error, log_to_stderr, views};
 use crate::{
     access_keys::{
         key::Key,
@@ -46,6 +46,9 @@ pub struct Create {
     /// From when on it opens nothing, such as 2027-01-01T00:00:00Z; never without.
     #[arg(long, value_name = "TIME", value_parser = value::<Timestamp>)]
     expires_at: Option<Timestamp>,
+    /// The view that bounds what it sees, by its name in the file of views; without, it sees everything.
+    #[arg(long, value_parser = value::<Line<1, 100>>)]
+    view: Option<Line<1, 100>>,
 }
 
 #[derive(Debug, Args)]
@@ -85,14 +88,20 @@ async fn execute(command: Command, config: &Config, database: &Database) -> Resu
             name,
             scopes,
             expires_at,
+            view,
         }) => {
             let input = AccessKeyInput {
                 name,
                 scopes,
                 expires_at,
+                view,
             };
+            if let Some(Invalid { detail, .. }) = input.wrong_view(&views(config)?) {
+                return Err(Error::View { detail });
+            }
             let mut fields = vec!["name", "scopes"];
             fields.extend(input.expires_at.map(|_| "expires_at"));
+            fields.extend(input.view.as_ref().map(|_| "view"));
             let audit = Audit::of_command("create_access_key", &fields);
             let key = Key::generate(Uuid::now_v7()).map_err(io::Error::from)?;
             queries::create(&pool, key.id, &key.secret_hash(), &input, &audit)
@@ -139,8 +148,12 @@ fn line(key: &AccessKey) -> String {
         None => "never used".to_owned(),
     };
     let scopes = key.scopes.as_slice().join(",");
+    let view = match &key.view {
+        Some(view) => format!("view {}  ", view.as_str()),
+        None => String::new(),
+    };
     format!(
-        "{}  {}  {scopes}  {state}, {used}",
+        "{}  {}  {scopes}  {view}{state}, {used}",
         key.id,
         key.name.as_str()
     )

@@ -15,7 +15,9 @@ use tracing_subscriber::EnvFilter;
 use uuid::Uuid;
 
 use crate::{
+    app::RESOURCES,
     config::{Config, ConfigError, LogFormat},
+    http::views::{Views, ViewsError},
     postgres::database,
 };
 
@@ -42,6 +44,10 @@ pub enum Error {
     NoSuchKey { id: Uuid },
     #[error("the access key {id} is revoked or has expired; make another")]
     EndedKey { id: Uuid },
+    #[error(transparent)]
+    Views(#[from] ViewsError),
+    #[error("the key cannot have this view: {detail}")]
+    View { detail: String },
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -57,5 +63,13 @@ fn log_to_stderr(config: &Config) {
     match config.log_format {
         LogFormat::Text => log.init(),
         LogFormat::Json => log.json().init(),
+    }
+}
+
+/// The views that are configured.
+fn views(config: &Config) -> Result<Views, ViewsError> {
+    match &config.views_file {
+        Some(path) => Views::load(path, &RESOURCES),
+        None => Ok(Views::default()),
     }
 }

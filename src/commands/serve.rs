@@ -13,9 +13,12 @@ use tokio::{
 };
 use tokio_util::task::TaskTracker;
 
-use super::{Error, log_to_stderr};
+use super::{Error, log_to_stderr, views};
 use crate::{
-    access_keys::keys::{Demand, Keys},
+    access_keys::{
+        self,
+        keys::{Demand, Keys},
+    },
     app::{self, AppState},
     audit_log,
     config::Config,
@@ -29,6 +32,7 @@ use crate::{
         server::{self, Shutdown},
         streams::Streams,
         sweep::sweep,
+        views::Views,
     },
     mail_records::events::consequences::FailureLimit,
     postgres::{database::Database, pool},
@@ -55,7 +59,7 @@ pub struct Service {
 impl Service {
     /// Makes a service on a database, which need not answer yet.
     #[must_use]
-    pub fn new(config: &Config, database: &PgConnectOptions) -> Self {
+    pub fn new(config: &Config, views: Views, database: &PgConnectOptions) -> Self {
         let bounds = pool::Bounds {
             max_connections: config.database_max_connections,
             acquire_timeout: config.database_acquire_timeout,
@@ -74,6 +78,7 @@ impl Service {
         let (app, _) = app::build(AppState {
             pool: pool.clone(),
             keys: keys.clone(),
+            views,
             trusted_proxies: config.trusted_proxies.clone().into(),
             failed_sign_ins: FailedSignIns::new(config.failed_sign_ins_per_minute),
             rate_limit: rate_limit.clone(),
@@ -170,6 +175,7 @@ impl Service {
 pub async fn run() -> Result<(), Error> {
     let config = Config::load()?;
     log_to_stderr(&config);
+    let views = views(&config)?;
     let mut signals = Signals::new()?;
     // The usual limit is 1,024 files, far below the connections that are allowed.
     rlimit::increase_nofile_limit(u64::MAX).ok();
@@ -182,9 +188,10 @@ pub async fn run() -> Result<(), Error> {
         () = signals.next() => return Ok(()),
     };
 
-    let service = Service::new(&config, &database.options);
+    let service = Service::new(&config, views.clone(), &database.options);
     greet(&listeners, &database)?;
     say_who_is_let_in(&service.keys).await?;
+    warn_of_views(&service.pool, &views).await;
 
     let (pool, shutdown) = (service.pool.clone(), service.shutdown.clone());
     let serving = service.serve(listeners);
@@ -247,6 +254,20 @@ async fn say_who_is_let_in(keys: &Keys) -> io::Result<()> {
         }
     };
     writeln!(io::stdout().lock(), "Access      {access}")
+}
+
+/// Says of which keys the view is not configured, so that they are let in nowhere.
+async fn warn_of_views(pool: &PgPool, views: &Views) {
+    match access_keys::queries::viewed(pool).await {
+        Ok(keys) => {
+            for (key, view) in keys {
+                if views.get(&view).is_none() {
+                    tracing::warn!(%key, view, "the view of a key is not configured");
+                }
+            }
+        }
+        Err(error) => tracing::warn!("the views of the keys could not be read: {error}"),
+    }
 }
 
 async fn prepare(config: &Config) -> Result<Database, Error> {

@@ -23,7 +23,7 @@ use settings::{
     IDEMPOTENCY_KEY_HOURS, LOG, LOG_FORMAT, MAX_BODY_BYTES, MAX_CLIENT_CONNECTIONS, MAX_REQUESTS,
     MAX_STREAMS, MIGRATE_ON_START, PG_BIN_DIR, PG_DOWNLOAD_URL, PUBLIC_URL, RATE_LIMIT,
     REQUEST_TIMEOUT_SECONDS, REQUIRE_IF_MATCH, SHUTDOWN_DELAY_SECONDS, SHUTDOWN_GRACE_SECONDS,
-    STALL_TIMEOUT_SECONDS, TRANSIENT_FAILURES_LIMIT, TRUSTED_PROXIES,
+    STALL_TIMEOUT_SECONDS, TRANSIENT_FAILURES_LIMIT, TRUSTED_PROXIES, VIEWS_FILE,
 };
 pub use settings::{SETTINGS, Setting, env_example, help};
 
@@ -65,6 +65,8 @@ pub struct Config {
     pub failed_sign_ins_per_minute: u32,
     pub heartbeat: Duration,
     pub require_if_match: bool,
+    /// None: there is no view but the one that shows everything.
+    pub views_file: Option<PathBuf>,
     /// 0: never.
     pub transient_failures_limit: u32,
     pub shutdown_delay: Duration,
@@ -186,6 +188,7 @@ impl Config {
                 .required(&FAILED_SIGN_INS_PER_MINUTE, |v| within(v, 0, 1_000_000))?,
             heartbeat: read.required(&HEARTBEAT_SECONDS, seconds)?,
             require_if_match: read.required(&REQUIRE_IF_MATCH, parse)?,
+            views_file: read.optional(&VIEWS_FILE, parse)?,
             transient_failures_limit: read
                 .required(&TRANSIENT_FAILURES_LIMIT, |v| within(v, 0, 1000))?,
             shutdown_delay: read.required(&SHUTDOWN_DELAY_SECONDS, |v| {

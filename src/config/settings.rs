@@ -190,6 +190,12 @@ pub(super) const HEARTBEAT_SECONDS: Setting = setting(
     "a whole number from 1 to 3600",
     "How long a stream of events is silent before it says that it is still there.",
 );
+pub(super) const VIEWS_FILE: Setting = setting(
+    "VIEWS_FILE",
+    "",
+    "a file's path",
+    "Views: which fields access keys and platforms see, see docs/views.md. Without it, everything.",
+);
 pub(super) const REQUIRE_IF_MATCH: Setting = setting(
     "REQUIRE_IF_MATCH",
     "false",
@@ -253,6 +259,7 @@ pub const SETTINGS: &[&Setting] = &[
     &MAX_STREAMS,
     &HEARTBEAT_SECONDS,
     &REQUIRE_IF_MATCH,
+    &VIEWS_FILE,
     &TRANSIENT_FAILURES_LIMIT,
     &SHUTDOWN_DELAY_SECONDS,
     &SHUTDOWN_GRACE_SECONDS,

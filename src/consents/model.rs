@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::{
-    http::conditional::Versioned,
+    http::{conditional::Versioned, list::Listed, views::Resource},
     values::{JsonObject, Line, Timestamp, strict},
 };
 
@@ -57,6 +57,15 @@ pub struct Consent {
     /// When it was written down.
     pub created_at: Timestamp,
 }
+
+/// Consents, as views know them.
+pub const CONSENTS: Resource = Resource {
+    name: "consents",
+    schema: "Consent",
+    fields: <Consent as Listed>::FIELDS,
+    told_by: &[("current", &["topic", "state", "occurred_at"])],
+    taken_from: &[],
+};
 
 /// A consent as the caller writes one with POST.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]

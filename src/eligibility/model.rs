@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::{
     consents::model::Topic,
+    http::views::Resource,
     suppressions::model::{SuppressionReason, SuppressionScope},
     values::{Timestamp, strict},
 };
@@ -44,6 +45,30 @@ pub struct MailEligibility {
     /// All that is in the way.
     pub reasons: Vec<Obstacle>,
 }
+
+/// What is told by saying whether a member may be mailed.
+pub const MAILABILITY: &[&str] = &[
+    "members.mailability",
+    "members.email",
+    "consents.state",
+    "suppressions.address",
+    "suppressions.reason",
+    "suppressions.scope",
+    "suppressions.expires_at",
+];
+
+/// Whether a member may be mailed, as views know it.
+pub const ELIGIBILITY: Resource = Resource {
+    name: "eligibility",
+    schema: "MailEligibility",
+    fields: &["allowed", "reasons"],
+    told_by: &[
+        ("member_id", MAILABILITY),
+        ("category", &[]),
+        ("topic", &["consents.topic"]),
+    ],
+    taken_from: &[],
+};
 
 /// What is in the way of a mail; `code` says which it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]

@@ -6,7 +6,7 @@ use axum::{
 };
 use serde::Serialize;
 
-use super::{conditional::Versioned, entity_tag::entity_tag, extract::Json};
+use super::{conditional::Versioned, entity_tag::entity_tag, extract::Json, views};
 
 /// 200 with a resource.
 #[derive(Debug)]
@@ -14,8 +14,13 @@ pub struct Entity<T>(pub T);
 
 impl<T: Versioned + Serialize> IntoResponse for Entity<T> {
     fn into_response(self) -> Response {
-        let tag = entity_tag(self.0.version());
-        ([(header::ETAG, tag)], Json(self.0)).into_response()
+        match views::visible() {
+            Ok(visible) => {
+                let tag = entity_tag(self.0.version(), &visible.tag());
+                ([(header::ETAG, tag)], Json(self.0)).into_response()
+            }
+            Err(problem) => problem.into_response(),
+        }
     }
 }
 

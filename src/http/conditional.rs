@@ -15,6 +15,7 @@ use super::{
     answer::Entity,
     entity_tag::{PATTERN, Tag, Tags, quoted},
     openapi::header_parameter,
+    views::visible,
 };
 use crate::problem::{Code, FieldError, Problem};
 
@@ -35,6 +36,8 @@ pub struct Preconditions {
     if_none_match: Option<Tags>,
     /// Whether a write without `If-Match` is refused.
     demanded: bool,
+    /// What stands for the request's view in an entity tag.
+    view: String,
 }
 
 /// What the preconditions say of a resource that is there, in one version.
@@ -57,6 +60,7 @@ impl Preconditions {
             if_match: tags(headers, &header::IF_MATCH)?,
             if_none_match: tags(headers, &header::IF_NONE_MATCH)?,
             demanded: false,
+            view: String::new(),
         })
     }
 
@@ -77,13 +81,19 @@ impl Preconditions {
     pub fn read(&self, state: &str, whole: impl FnOnce() -> Response) -> Result<Response, Problem> {
         match self.of_read(state) {
             Verdict::Proceed => {
-                Ok(([(header::ETAG, quoted(state.as_bytes()))], whole()).into_response())
+                let tag = quoted(self.in_view(state).as_bytes());
+                Ok(([(header::ETAG, tag)], whole()).into_response())
             }
             Verdict::NotModified(tag) => {
                 Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response())
             }
             Verdict::Failed => Err(Code::PreconditionFailed.into()),
         }
+    }
+
+    /// What the entity tag of a state is made of in the view of this request.
+    fn in_view(&self, state: &str) -> String {
+        format!("{state}{}", self.view)
     }
 
     /// In the order of RFC 9110, section 13.2.2.
@@ -93,12 +103,14 @@ impl Preconditions {
         {
             return Verdict::Failed;
         }
+        let state = self.in_view(state);
         match &self.if_none_match {
             None => Verdict::Proceed,
             Some(Tags::Any) => Verdict::NotModified(quoted(state.as_bytes())),
+            // What was shown of it in another view is not what the client would get.
             Some(Tags::Listed(tags)) => tags
                 .iter()
-                .find(|tag| tag.state() == state.as_bytes())
+                .find(|tag| tag.state_in_view() == state.as_bytes())
                 .map_or(Verdict::Proceed, |tag| {
                     Verdict::NotModified(quoted(&tag.opaque))
                 }),
@@ -190,6 +202,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Preconditions {
         let demanded = parts.extensions.get::<Demanded>().is_some();
         Ok(Self {
             demanded,
+            view: visible()?.tag(),
             ..Self::of(&parts.headers)?
         })
     }
@@ -319,7 +332,7 @@ mod tests {
         #[test]
         fn a_tag_that_was_given_out_is_known_again(version in 1..i64::MAX, others: Vec<i64>) {
             let mut tags: Vec<_> = others.iter().map(|other| format!("\"{other}\"")).collect();
-            tags.push(entity_tag(version).to_str().expect("ASCII").to_owned());
+            tags.push(entity_tag(version, "").to_str().expect("ASCII").to_owned());
             let preconditions = asked(&header::IF_MATCH, &[&tags.join(", ")]).expect("valid");
             prop_assert_eq!(preconditions.of_read(&version.to_string()), Verdict::Proceed);
             let guard = preconditions.guard().expect("a guard");

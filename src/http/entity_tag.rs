@@ -1,7 +1,8 @@
 //! Entity tags (RFC 9110, section 8.8.3).
 //!
 //! A tag is made from the row's version and never from the bytes of an answer, so that it holds
-//! whatever the form, the encoding and the order of the fields.
+//! whatever the encoding and the order of the fields. Where a view hides some of these, the tag says
+//! which view it was: two views of one version share no tag.
 
 use axum::http::HeaderValue;
 
@@ -9,10 +10,13 @@ use axum::http::HeaderValue;
 /// version share no strong tag (RFC 9110, section 8.8.3.3).
 pub const GZIP_SUFFIX: &str = "-gzip";
 
-/// The strong entity tag of a version.
+/// Digits of what stands for a view in a tag, behind a `-`.
+const VIEW_DIGITS: usize = 8;
+
+/// The strong entity tag of a version, with what stands for the view; nothing does where all is shown.
 #[must_use]
-pub fn entity_tag(version: i64) -> HeaderValue {
-    quoted(version.to_string().as_bytes())
+pub fn entity_tag(version: i64, view: &str) -> HeaderValue {
+    quoted(format!("{version}{view}").as_bytes())
 }
 
 /// The tag with this between its quotes.
@@ -76,7 +80,8 @@ impl Tags {
         (!tags.is_empty()).then_some(Self::Listed(tags))
     }
 
-    /// Two tags are the same if their opaque parts are, and neither is weak (RFC 9110, section 8.8.3.2).
+    /// Whether one of them, not weak (RFC 9110, section 8.8.3.2), was made from this state, in whatever
+    /// view: what is asked for is what the resource is, and not how much of it was shown.
     pub(super) fn hold_strongly(&self, state: &str) -> bool {
         match self {
             Self::Any => true,
@@ -89,9 +94,18 @@ impl Tags {
 
 impl Tag {
     /// What the tag was made from, whatever the encoding of the answer that it came with.
-    pub(super) fn state(&self) -> &[u8] {
+    pub(super) fn state_in_view(&self) -> &[u8] {
         let suffix = GZIP_SUFFIX.as_bytes();
         self.opaque.strip_suffix(suffix).unwrap_or(&self.opaque)
+    }
+
+    /// The same, whatever the view.
+    pub(super) fn state(&self) -> &[u8] {
+        let state = self.state_in_view();
+        match state.split_last_chunk::<VIEW_DIGITS>() {
+            Some(([before @ .., b'-'], view)) if is_of_view(*view) => before,
+            _ => state,
+        }
     }
 
     /// The version that the tag was made from; none if it is not one of ours.
@@ -103,4 +117,9 @@ impl Tag {
             .ok()
             .filter(|version: &i64| version.to_string() == digits)
     }
+}
+
+fn is_of_view(digits: [u8; VIEW_DIGITS]) -> bool {
+    let mut digits = digits.into_iter();
+    digits.all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
 }

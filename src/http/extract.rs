@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use axum::{
     body::Bytes,
     extract::{FromRequest, FromRequestParts, MatchedPath, Request},
-    http::{HeaderMap, Uri, header, request::Parts},
+    http::{HeaderMap, HeaderValue, Uri, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use http_body_util::BodyExt;
@@ -17,16 +17,21 @@ use uuid::fmt::Hyphenated;
 use super::{
     decode::{self, Parameters},
     unknown_parameters::Unknown,
+    views,
 };
 use crate::problem::{Code, FieldError, Problem};
 
-/// A JSON body, of a request and of an answer.
+/// A JSON body, of a request and of an answer. An answer has what is visible to its caller.
 #[derive(Debug)]
 pub struct Json<T>(pub T);
 
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
-        axum::Json(self.0).into_response()
+        let json = HeaderValue::from_static("application/json");
+        match views::to_json(&self.0) {
+            Ok(body) => ([(header::CONTENT_TYPE, json)], body).into_response(),
+            Err(problem) => problem.into_response(),
+        }
     }
 }
 

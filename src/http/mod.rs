@@ -29,6 +29,7 @@
 //! - [`server`]: connections, and how they end
 //! - [`snapshot`]: a connection that reads one snapshot
 //! - [`transfer`]: an answer whose body is made while it is sent
+//! - [`views`]: which fields of a resource a caller sees
 //! - `stall`: a stream whose writes do not wait for ever
 
 pub mod access;
@@ -61,3 +62,4 @@ pub mod streams;
 pub mod sweep;
 pub mod transfer;
 pub mod unknown_parameters;
+pub mod views;

@@ -96,14 +96,20 @@ pub async fn prefer(request: Request, next: Next) -> Response {
     }
     let (name, value) = preferred.applied();
     response.headers_mut().insert(name, value);
-    if preferred == Return::Minimal {
-        if response.status() == StatusCode::OK {
-            *response.status_mut() = StatusCode::NO_CONTENT;
-        }
-        *response.body_mut() = Body::empty();
-        response.headers_mut().remove(header::CONTENT_TYPE);
-        response.headers_mut().remove(header::CONTENT_LENGTH);
+    match preferred {
+        Return::Minimal => without_representation(response),
+        Return::Representation => response,
     }
+}
+
+/// Leaves an answer of success its header alone.
+pub(super) fn without_representation(mut response: Response) -> Response {
+    if response.status() == StatusCode::OK {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    *response.body_mut() = Body::empty();
+    response.headers_mut().remove(header::CONTENT_TYPE);
+    response.headers_mut().remove(header::CONTENT_LENGTH);
     response
 }
 

@@ -53,7 +53,7 @@ impl KnownParameters {
 
 /// The parameters of a request that its operation does not know, for the extractor to name together
 /// with what else is wrong.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Unknown(pub(super) Vec<FieldError>);
 
 /// Refuses a query parameter that the operation's declaration does not name: a misspelt filter that

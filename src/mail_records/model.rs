@@ -7,7 +7,8 @@ use uuid::Uuid;
 
 pub use crate::eligibility::model::MailCategory;
 use crate::{
-    http::conditional::Versioned,
+    eligibility::model::MAILABILITY,
+    http::{conditional::Versioned, list::Listed, views::Resource},
     patch_schema,
     values::{EmailAddress, JsonObject, Line, SearchTerm, Tags, Text, Timestamp, strict},
 };
@@ -153,6 +154,21 @@ pub struct MailRecord {
     #[schema(minimum = 1)]
     pub version: i64,
 }
+
+/// Mail records, as views know them.
+pub const MAIL_RECORDS: Resource = Resource {
+    name: "mail_records",
+    schema: "MailRecord",
+    fields: <MailRecord as Listed>::FIELDS,
+    told_by: &[
+        ("created_from", &["created_at"]),
+        ("created_to", &["created_at"]),
+        ("if_eligible", MAILABILITY),
+        ("otherwise", MAILABILITY),
+        ("topic", &["consents.topic"]),
+    ],
+    taken_from: &[("recipient", "members.email")],
+};
 
 /// A mail record as the caller writes one with POST.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::values::Timestamp;
+use crate::{http::views::Resource, values::Timestamp};
 
 /// What became of all mail of a member.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -19,6 +19,15 @@ pub struct MailSummary {
     #[schema(required)]
     pub last_failed_at: Option<Timestamp>,
 }
+
+/// All mail of a member in figures, as views know it.
+pub const MAIL_SUMMARY: Resource = Resource {
+    name: "mail_summary",
+    schema: "MailSummary",
+    fields: &["total", "by_status", "last_delivered_at", "last_failed_at"],
+    told_by: &[],
+    taken_from: &[],
+};
 
 /// How many mail records have each status.
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -38,7 +38,7 @@ refusals!(NotAllowed: InvalidTransition);
 #[utoipa::path(
     post, path = "/api/v1/members/{member_id}/mail-records/{id}/cancel",
     operation_id = "cancel_mail_record", tag = "mail-records",
-    params(MailRecordPath, IdempotencyKey, Return),
+    params(MailRecordPath, IdempotencyKey, Return), extensions(("x-reads" = json!(["status"]))),
     security(("bearer" = ["mail:write"])),
     responses(
         (status = 200, description = "The mail record as it is now", body = MailRecord,
@@ -86,6 +86,7 @@ pub(super) async fn cancel(
     post, path = "/api/v1/members/{member_id}/mail-records/{id}/retry",
     operation_id = "retry_mail_record", tag = "mail-records",
     params(MailRecordPath, IdempotencyKey, Return),
+    extensions(("x-reads" = json!(["status", "retried_by"]))),
     security(("bearer" = ["mail:write"])),
     responses(
         (status = 201, description = "The new attempt", body = MailRecord, headers(

@@ -26,6 +26,7 @@ use crate::{
         snapshot::Snapshot,
         streams::Streams,
         transfer::{Cut, Out, transfer},
+        views::{self, Visible, visible},
     },
     mail_records::{
         self,
@@ -88,6 +89,7 @@ pub(super) async fn export(
     let mut document = Document {
         out,
         streams,
+        visible: visible()?,
         started: false,
     };
     let write = async move {
@@ -120,6 +122,7 @@ pub(super) async fn export(
 struct Document {
     out: Out,
     streams: Streams,
+    visible: Visible,
     started: bool,
 }
 
@@ -162,7 +165,7 @@ impl Document {
     }
 
     fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Cut> {
-        serde_json::to_writer(&mut self.out.bytes, value)
+        views::write(&mut self.out.bytes, value, &self.visible)
             .map_err(|_| Cut::Failed(Code::InternalError.into()))
     }
 

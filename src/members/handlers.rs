@@ -19,6 +19,7 @@ use crate::{
         list::{List, Paging, order::Sorting, page::Page},
         merge_patch::MergePatch,
         prefer::Return,
+        views::visible,
     },
     mail_records,
     problem::{Code, Problem},
@@ -242,10 +243,11 @@ pub(super) async fn read_with_mail_records(
     Path(MemberPath { member_id }): Path<MemberPath>,
     Query(NewestMailRecords { limit }): Query<NewestMailRecords>,
 ) -> Result<Json<MemberWithMailRecords>, Problem> {
+    let visible = visible()?;
     let (member, mail_summary, mail_records) = tokio::try_join!(
         queries::get(&pool, member_id),
         mail_records::queries::summary_of_member(&pool, member_id),
-        mail_records::queries::newest_of_member(&pool, member_id, limit.rows()),
+        mail_records::queries::newest_of_member(&pool, member_id, limit.rows(), &visible),
     )?;
     let (Some(member), Some(mail_records)) = (member, mail_records) else {
         return Err(Code::MemberNotFound.into());

@@ -5,7 +5,11 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::{
-    http::{conditional::Versioned, list::page::Limit},
+    http::{
+        conditional::Versioned,
+        list::{Listed, page::Limit},
+        views::Resource,
+    },
     mail_records::{model::MailRecord, summary::MailSummary},
     patch_schema,
     values::{Date, EmailAddress, JsonObject, Line, SearchTerm, Tags, Timestamp, strict},
@@ -97,6 +101,21 @@ pub struct Member {
     #[schema(minimum = 1)]
     pub version: i64,
 }
+
+/// Members, as views know them.
+pub const MEMBERS: Resource = Resource {
+    name: "members",
+    schema: "Member",
+    fields: <Member as Listed>::FIELDS,
+    told_by: &[
+        ("member_id", &["id"]),
+        ("joined_from", &["joined"]),
+        ("joined_to", &["joined"]),
+        ("q", &["name", "email"]),
+        ("tag", &["tags"]),
+    ],
+    taken_from: &[],
+};
 
 /// A member as the caller writes one: with POST, and in full with PUT.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]

@@ -90,6 +90,18 @@ catalogue! {
         "The access key does not allow this",
         "Use one with all scopes that WWW-Authenticate names.",
     );
+    ViewNotConfigured = (
+        FORBIDDEN,
+        "view_not_configured",
+        "The view of the access key is not configured",
+        "Nothing is shown to this key until the file of views has its view again.",
+    );
+    FieldHidden = (
+        FORBIDDEN,
+        "field_hidden",
+        "The view hides what this asks for",
+        "Leave out what `errors` names, or use an access key that sees it.",
+    );
     UnknownHost = (
         MISDIRECTED_REQUEST,
         "unknown_host",

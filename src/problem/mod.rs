@@ -20,7 +20,7 @@ use axum::{
 pub use catalogue::Code;
 pub use database::{OnConstraint, QueryError};
 pub use document::{Documents, ItemProblem, ProblemDocument, render};
-pub use openapi::{document_problems, responses, takes};
+pub use openapi::{document, document_problems, responses, takes};
 
 /// RFC 5789, section 3.1.
 const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");

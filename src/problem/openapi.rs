@@ -131,16 +131,8 @@ pub fn document_problems(openapi: &mut OpenApi) {
         .map(|operation| (true, operation));
         for (writes, operation) in reads.into_iter().chain(writes) {
             let Some(operation) = operation else { continue };
-            let of_parts = responses(&codes_of_parts(operation, writes));
-            let declared = &mut operation.responses.responses;
-            for (status, response) in of_parts {
-                match declared.get_mut(&status) {
-                    Some(declared) => append(declared, response),
-                    None => {
-                        declared.insert(status, response);
-                    }
-                }
-            }
+            let codes = codes_of_parts(operation, writes);
+            document(operation, &codes);
         }
     }
 }
@@ -250,6 +242,32 @@ pub fn takes(operation: &Operation, name: &str, place: &ParameterIn) -> bool {
         matches!(parameter, RefOr::T(parameter)
             if parameter.name == name && parameter.parameter_in == *place)
     })
+}
+
+/// Adds problems to what an operation answers with.
+pub fn document(operation: &mut Operation, codes: &[Code]) {
+    let declared = &mut operation.responses.responses;
+    let codes: Vec<_> = codes
+        .iter()
+        .copied()
+        .filter(|code| !is_documented(declared, *code))
+        .collect();
+    for (status, response) in responses(&codes) {
+        match declared.get_mut(&status) {
+            Some(declared) => append(declared, response),
+            None => {
+                declared.insert(status, response);
+            }
+        }
+    }
+}
+
+fn is_documented(declared: &BTreeMap<String, RefOr<Response>>, code: Code) -> bool {
+    let Some(RefOr::T(response)) = declared.get(code.status().as_str()) else {
+        return false;
+    };
+    matches!(response.content.get(MEDIA_TYPE), Some(RefOr::T(content))
+        if content.examples.contains_key(code.as_str()))
 }
 
 /// Puts what the parts of an operation answer with a status behind what the operation declares.

@@ -108,6 +108,7 @@ pub(super) async fn read(
 #[utoipa::path(
     delete, path = "/api/v1/suppressions/{id}", operation_id = "delete_suppression",
     tag = "suppressions", params(SuppressionPath, Confirmation, Preconditions),
+    extensions(("x-reads" = json!(["reason"]))),
     security(("bearer" = ["suppressions:write"])),
     responses((status = 204, description = "Deleted"), NotFound, Unconfirmed)
 )]

@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::{
-    http::conditional::Versioned,
+    http::{conditional::Versioned, list::Listed, views::Resource},
     values::{EmailAddress, Timestamp, strict},
 };
 
@@ -125,6 +125,15 @@ pub struct Suppression {
     #[schema(minimum = 1)]
     pub version: i64,
 }
+
+/// Suppressions, as views know them.
+pub const SUPPRESSIONS: Resource = Resource {
+    name: "suppressions",
+    schema: "Suppression",
+    fields: <Suppression as Listed>::FIELDS,
+    told_by: &[("confirm", &["reason"])],
+    taken_from: &[],
+};
 
 /// A suppression as the caller writes one with POST.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]

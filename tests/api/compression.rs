@@ -125,7 +125,9 @@ async fn without_the_setting_nothing_is_compressed() {
     let request = app.request(Method::GET, &ann);
     let answer = request.header("accept-encoding", ACCEPTED).send().await;
     assert!(!answer.headers.contains_key("content-encoding"));
-    assert!(!answer.headers.contains_key("vary"));
+    for line in answer.headers.get_all("vary") {
+        assert_ne!(line, "accept-encoding");
+    }
 }
 
 /// What a handler of a later form might answer.

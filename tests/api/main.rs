@@ -67,5 +67,6 @@ mod suppression_paths;
 mod suppressions;
 mod text;
 mod transitions;
+mod views;
 mod walks;
 mod with_mail_records;

@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Listed for AccessKey {
-    const COLUMNS: &'static str = "k.id, k.name, k.scopes, k.created_at, k.expires_at, k.revoked_at, \
+    const COLUMNS: &'static str = "k.id, k.name, k.scopes, k.view, k.created_at, k.expires_at, k.revoked_at, \
                                    k.last_used_at, k.previous_valid_until, k.updated_at, k.version";
     const TABLE: &'static str = "access_keys k";
     const ID: &'static str = "k.id";
@@ -18,6 +18,7 @@ impl Listed for AccessKey {
         "id",
         "name",
         "scopes",
+        "view",
         "created_at",
         "expires_at",
         "revoked_at",

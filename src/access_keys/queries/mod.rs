@@ -25,6 +25,7 @@ macro_rules! query_access_key {
             AccessKey,
             $before
                 + r#" AS "id!", k.name as "name: Line<1, 200>", k.scopes as "scopes: Scopes",
+                    k.view as "view: Line<1, 100>",
                     k.created_at as "created_at: Timestamp", k.expires_at as "expires_at: Timestamp",
                     k.revoked_at as "revoked_at: Timestamp", k.last_used_at as "last_used_at: Timestamp",
                     k.previous_valid_until as "previous_valid_until: Timestamp",
@@ -44,15 +45,16 @@ pub async fn create(
     audit: &Audit,
 ) -> sqlx::Result<AccessKey> {
     query_access_key!(
-        "INSERT INTO access_keys AS k (id, name, secret_hash, scopes, expires_at)
-         VALUES ($1, $2, $3, $4, $5)
-         RETURNING record_write($6, 'access_key', k.id, NULL)",
+        "INSERT INTO access_keys AS k (id, name, secret_hash, scopes, expires_at, view)
+         VALUES ($1, $2, $3, $4, $5, $6)
+         RETURNING record_write($7, 'access_key', k.id, NULL)",
         "",
         id,
         &input.name as _,
         secret_hash,
         input.scopes.as_slice(),
         input.expires_at as _,
+        input.view.as_ref() as _,
         Json(audit) as _,
     )
     .fetch_one(executor)
@@ -139,6 +141,7 @@ pub(super) struct Stored {
     pub(super) previous_secret_hash: Option<Vec<u8>>,
     pub(super) previous_valid_until: Option<DateTime<Utc>>,
     pub(super) scopes: Vec<String>,
+    pub(super) view: Option<String>,
     pub(super) expires_at: Option<DateTime<Utc>>,
     pub(super) revoked: bool,
     pub(super) last_used_at: Option<DateTime<Utc>>,
@@ -150,7 +153,7 @@ pub(super) async fn stored(
 ) -> sqlx::Result<Option<Stored>> {
     query_as!(
         Stored,
-        r#"SELECT secret_hash, previous_secret_hash, previous_valid_until, scopes, expires_at,
+        r#"SELECT secret_hash, previous_secret_hash, previous_valid_until, scopes, view, expires_at,
                   revoked_at IS NOT NULL AS "revoked!", last_used_at
            FROM access_keys WHERE id = $1"#,
         id,
@@ -164,6 +167,18 @@ pub(super) async fn any(executor: impl PgExecutor<'_>) -> sqlx::Result<bool> {
     query_scalar!(r#"SELECT EXISTS (SELECT FROM access_keys) AS "any!""#)
         .fetch_one(executor)
         .await
+}
+
+/// The keys that open and have a view, each with its view.
+pub async fn viewed(executor: impl PgExecutor<'_>) -> sqlx::Result<Vec<(Uuid, String)>> {
+    let rows = query!(
+        r#"SELECT id, view AS "view!" FROM access_keys
+           WHERE view IS NOT NULL AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
+           ORDER BY id"#,
+    )
+    .fetch_all(executor)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.id, row.view)).collect())
 }
 
 /// Writes down that a key was used just now, unless another instance did within a minute.

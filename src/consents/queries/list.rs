@@ -4,8 +4,11 @@ use sqlx::{Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use crate::{
-    consents::model::{Consent, ConsentFilter},
-    http::list::{Listed, Purpose, Selection, order::SortKey},
+    consents::model::{CONSENTS, Consent, ConsentFilter},
+    http::{
+        list::{Listed, Purpose, Selection, order::SortKey},
+        views::Resource,
+    },
     problem::Code,
 };
 
@@ -18,6 +21,9 @@ impl Listed for Consent {
         SortKey::timestamp("occurred_at", "c.occurred_at"),
         SortKey::timestamp("created_at", "c.created_at"),
     ];
+    const RESOURCE: Option<&'static Resource> = Some(&CONSENTS);
+    const WIDE: &'static [(&'static str, &'static str, &'static str)] =
+        &[("evidence", "c.evidence", "'{}'::jsonb AS evidence")];
     const NAME: &'static str = "consent";
     const FIELDS: &'static [&'static str] = &[
         "id",

@@ -18,6 +18,8 @@ pub enum Refusal {
     InvalidKey,
     /// The key is good, and lacks one of these scopes.
     InsufficientScope(Vec<String>),
+    /// The view that the key has is not configured.
+    ViewNotConfigured,
     /// It was not found out.
     Failed(Problem),
 }
@@ -50,6 +52,9 @@ impl IntoResponse for Refusal {
                     scopes.join(" ")
                 ),
             ),
+            Self::ViewNotConfigured => {
+                return Problem::from(Code::ViewNotConfigured).into_response();
+            }
             Self::Failed(problem) => return problem.into_response(),
         };
         let mut response = Problem::from(code).into_response();

@@ -132,6 +132,7 @@ fn document_refusals(operation: &mut Operation) {
         Code::AccessKeyRequired,
         Code::InvalidAccessKey,
         Code::InsufficientScope,
+        Code::ViewNotConfigured,
     ];
     for (status, response) in responses(&codes) {
         let RefOr::T(response) = response else {

@@ -97,9 +97,9 @@ struct Minimal {
 /// single resource, what is kept and repeated is the answer as a whole.
 ///
 /// # Errors
-/// [`Code::InternalError`] if it is a success, but no such answer.
+/// [`Code::InternalError`] if it is 200, but no such answer.
 pub async fn prefer(headers: &HeaderMap, answer: Response) -> Result<Response, Problem> {
-    let Some(preferred) = Return::of(headers).filter(|_| answer.status().is_success()) else {
+    let Some(preferred) = Return::of(headers).filter(|_| answer.status() == StatusCode::OK) else {
         return Ok(answer);
     };
     let answer = match preferred {

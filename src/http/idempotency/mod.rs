@@ -30,6 +30,8 @@ use super::{
     access::Caller,
     extract::canonical_path,
     layers::{RequestBody, RequestId},
+    prefer::without_representation,
+    views::visible,
 };
 use crate::{
     problem::{Code, Problem, render},
@@ -55,6 +57,8 @@ pub struct Once {
 struct Keyed {
     /// The id of the access key; empty without one.
     caller: String,
+    /// What stands for the view that the answer is written for.
+    view: String,
     /// Of caller, method, path and key.
     scope: Digest,
     /// Of query and body.
@@ -116,7 +120,14 @@ impl Keyed {
                 return Err(Code::IdempotencyKeyReused.into());
             }
             let replayed = [(IDEMPOTENCY_REPLAYED, HeaderValue::from_static("true"))];
-            return Ok((replayed, kept).into_response());
+            let other_view = kept.view != self.view;
+            let answer = (replayed, kept).into_response();
+            // What one view shows another may hide: that it was done is all that both may know.
+            return Ok(if other_view && answer.status().is_success() {
+                without_representation(answer)
+            } else {
+                answer
+            });
         }
         sqlx::raw_sql("SAVEPOINT write")
             .execute(&mut *connection)
@@ -139,7 +150,8 @@ impl Keyed {
         // It is in memory already.
         let body = body.collect().await.map_err(|_| Code::InternalError)?;
         let body = body.to_bytes();
-        let kept = Kept::new(&self.fingerprint, parts.status, &parts.headers, &body);
+        let fingerprint = &self.fingerprint;
+        let kept = Kept::new(fingerprint, &self.view, parts.status, &parts.headers, &body);
         let Retention(retention) = self.retention;
         if !store::insert(
             &mut *connection,
@@ -205,6 +217,7 @@ impl Keyed {
             scope: digest([&caller, method, &path, key.as_str()].map(str::as_bytes)),
             fingerprint: digest([query.as_bytes(), &canonical(body)]),
             caller,
+            view: visible()?.tag(),
             request_id: request_id.clone(),
             public_url: public_url.clone(),
             retention: *retention,

@@ -17,6 +17,8 @@ use crate::problem::{Code, Problem};
 /// An answer, and what was asked for it.
 pub(super) struct Kept {
     pub(super) fingerprint: Vec<u8>,
+    /// What stands for the view that it was written for.
+    pub(super) view: String,
     status: i16,
     header: Json<Vec<(String, String)>>,
     /// None once it was erased.
@@ -26,6 +28,7 @@ pub(super) struct Kept {
 impl Kept {
     pub(super) fn new(
         fingerprint: &Digest,
+        view: &str,
         status: StatusCode,
         headers: &HeaderMap,
         body: &Bytes,
@@ -36,6 +39,7 @@ impl Kept {
         });
         Self {
             fingerprint: fingerprint.to_vec(),
+            view: view.to_owned(),
             status: status.as_u16().cast_signed(),
             header: Json(header.collect()),
             body: Some(body.to_vec()),
@@ -104,7 +108,7 @@ pub(super) async fn find(
 ) -> sqlx::Result<Option<Kept>> {
     query_as!(
         Kept,
-        r#"SELECT fingerprint, status, header AS "header: Json<Vec<(String, String)>>", body
+        r#"SELECT fingerprint, view, status, header AS "header: Json<Vec<(String, String)>>", body
            FROM idempotency_keys
            WHERE scope = $1 AND expires_at > now()"#,
         scope,
@@ -123,12 +127,12 @@ pub(super) async fn insert(
 ) -> sqlx::Result<bool> {
     let inserted = query!(
         "INSERT INTO idempotency_keys AS k
-            (scope, caller, fingerprint, status, header, body, expires_at, ids)
-         VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7), $8)
+            (scope, caller, fingerprint, status, header, body, expires_at, ids, view)
+         VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7), $8, $9)
          ON CONFLICT (scope) DO UPDATE
          SET caller = excluded.caller, fingerprint = excluded.fingerprint, status = excluded.status,
              header = excluded.header, body = excluded.body, expires_at = excluded.expires_at,
-             ids = excluded.ids
+             ids = excluded.ids, view = excluded.view
          WHERE k.expires_at <= now()",
         scope,
         caller,
@@ -138,6 +142,7 @@ pub(super) async fn insert(
         answer.body.as_deref(),
         retention.as_secs_f64(),
         &answer.ids(),
+        answer.view,
     )
     .execute(executor)
     .await?;

@@ -12,6 +12,7 @@ use utoipa::{
 use uuid::Uuid;
 
 use crate::{
+    http::views::FIELDS,
     problem::{Code, FieldError, Problem},
     values::Invalid,
 };
@@ -116,7 +117,7 @@ pub struct Scope(Sha256);
 
 impl Scope {
     /// Parameters that do not change what is listed.
-    const FORM: [&str; 6] = ["cursor", "limit", "page", "size", "count", "format"];
+    const FORM: [&str; 7] = ["cursor", "limit", "page", "size", "count", "format", FIELDS];
 
     pub(super) fn new(path: &str, query: &[(String, String)]) -> Self {
         let mut filters: Vec<_> = query

@@ -9,6 +9,7 @@ use super::{
     Listed,
     form::{END, Format},
 };
+use crate::http::views::{self, Visible};
 
 /// Milliseconds after which a client of events connects again.
 const RETRY: u32 = 3000;
@@ -22,23 +23,26 @@ const QUOTE: char = '\'';
 pub(super) struct Encoder {
     format: Format,
     event: &'static str,
-    fields: &'static [&'static str],
+    /// Those that are visible.
+    fields: Vec<&'static &'static str>,
+    visible: Visible,
     pub(super) rows: u64,
 }
 
 impl Encoder {
-    pub(super) fn new<R: Listed>(format: Format) -> Self {
+    pub(super) fn new<R: Listed>(format: Format, visible: Visible) -> Self {
         Self {
             format,
             event: R::NAME,
-            fields: R::FIELDS,
+            fields: visible.of_list(R::RESOURCE, R::FIELDS),
+            visible,
             rows: 0,
         }
     }
 
     pub(super) fn begin(&self, out: &mut Vec<u8>) {
         match self.format {
-            Format::Csv => line(out, self.fields.iter().map(|name| Cow::Borrowed(*name))),
+            Format::Csv => line(out, self.fields.iter().map(|name| Cow::Borrowed(**name))),
             Format::Sse => push(out, format_args!("retry: {RETRY}\n\n")),
             Format::Json | Format::Ndjson => {}
         }
@@ -54,10 +58,10 @@ impl Encoder {
         self.rows += 1;
         match self.format {
             Format::Csv => {
-                let row = serde_json::to_value(row)?;
+                let row = views::to_value(row, &self.visible)?;
                 let none = Map::new();
                 let row = row.as_object().unwrap_or(&none);
-                line(out, self.fields.iter().map(|name| cell(row.get(*name))));
+                line(out, self.fields.iter().map(|name| cell(row.get(**name))));
             }
             Format::Sse => {
                 push(
@@ -65,11 +69,11 @@ impl Encoder {
                     format_args!("id: {}\nevent: {}\ndata: ", cursor(), self.event),
                 );
                 // JSON has no line breaks but escaped ones.
-                serde_json::to_writer(&mut *out, row)?;
+                views::write(&mut *out, row, &self.visible)?;
                 out.extend_from_slice(b"\n\n");
             }
             Format::Json | Format::Ndjson => {
-                serde_json::to_writer(&mut *out, row)?;
+                views::write(&mut *out, row, &self.visible)?;
                 out.push(b'\n');
             }
         }

@@ -37,7 +37,12 @@ use self::{
     stream::Streaming,
     view::{Form, View},
 };
-use super::{extract::query_parameters, layers::RequestId, streams::Streams};
+use super::{
+    extract::query_parameters,
+    layers::RequestId,
+    streams::Streams,
+    views::{Resource, visible},
+};
 use crate::{
     problem::{Code, Documents, Problem},
     values::PublicUrl,
@@ -56,6 +61,11 @@ pub trait Listed: for<'r> FromRow<'r, PgRow> + Send {
     const NAME: &'static str;
     /// The fields as JSON names them, in their order.
     const FIELDS: &'static [&'static str];
+    /// As views know it; none if nothing of it can be hidden.
+    const RESOURCE: Option<&'static Resource> = None;
+    /// Columns that are large and need not be read where their field is hidden: the field, the column as
+    /// [`COLUMNS`](Self::COLUMNS) has it, and what stands in its place.
+    const WIDE: &'static [(&'static str, &'static str, &'static str)] = &[];
 }
 
 /// What conditions are for.
@@ -149,7 +159,7 @@ where
             Some(cursor) if cursor.is_by_id() => Order::default(),
             _ => filter.default_order(),
         });
-        let view = View::new(order, paging, form, &parts.uri, pairs)?;
+        let view = View::new(order, paging, form, &parts.uri, pairs, &visible()?)?;
         Ok(Self { filter, view })
     }
 }
@@ -184,6 +194,7 @@ fn form(parts: &Parts, paging: &mut Paging) -> Result<Form, Problem> {
     let streaming = Streaming {
         format,
         streams: streams.clone(),
+        visible: visible()?,
         documents: Documents {
             request_id: request_id.clone(),
             public_url: public_url.clone(),

@@ -30,6 +30,7 @@ use crate::{
         snapshot::Snapshot,
         streams::Streams,
         transfer::{Cut, Out, transfer},
+        views::Visible,
     },
     problem::{Code, Documents, Problem},
 };
@@ -47,6 +48,7 @@ const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering")
 pub(super) struct Streaming {
     pub(super) format: Format,
     pub(super) streams: Streams,
+    pub(super) visible: Visible,
     /// Writes the document of a problem that comes too late to be the answer.
     pub(super) documents: Documents,
     /// Whether the client reads trailers.
@@ -99,7 +101,7 @@ pub(super) async fn stream<R: Listed + Serialize + 'static>(
     let (out, body) = transfer();
     let (begun, begins) = oneshot::channel();
     let pump = Pump {
-        encoder: Encoder::new::<R>(streaming.format),
+        encoder: Encoder::new::<R>(streaming.format, streaming.visible),
         scope,
         trailers: streaming.trailers,
         heartbeat: streaming.streams.heartbeat,

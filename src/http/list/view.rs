@@ -18,7 +18,10 @@ use super::{
     window::{Positioned, Rows, Start, Window, estimate},
 };
 use crate::{
-    http::extract::{Json, canonical_path},
+    http::{
+        extract::{Json, canonical_path},
+        views::Visible,
+    },
     problem::{Code, FieldError, Problem},
 };
 
@@ -60,6 +63,7 @@ impl<R: Listed> View<R> {
         form: Form,
         uri: &Uri,
         query: Vec<(String, String)>,
+        visible: &Visible,
     ) -> Result<Self, Problem> {
         match form {
             Form::Page => check_rows(&paging)?,
@@ -89,7 +93,7 @@ impl<R: Listed> View<R> {
             None => Start::Offset((number.unwrap_or(1) - 1) * rows),
         };
         Ok(Self {
-            window: Window::new(order, start, rows),
+            window: Window::new(order, start, rows, visible),
             number,
             count: paging.count,
             scope,

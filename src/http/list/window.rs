@@ -1,7 +1,7 @@
 //! The statements that read a list: a page as one, which tells all that the page shows, and a stretch
 //! of a stream.
 
-use std::marker::PhantomData;
+use std::{borrow::Cow, marker::PhantomData};
 
 use serde_json::Value;
 use sqlx::{
@@ -15,6 +15,7 @@ use super::{
     cursor::{Place, Position},
     order::Order,
 };
+use crate::http::views::Visible;
 
 /// Where a window begins.
 #[derive(Debug, Clone)]
@@ -31,6 +32,7 @@ pub struct Window<R> {
     pub(super) start: Start,
     /// Rows at most.
     pub(super) rows: u32,
+    columns: Cow<'static, str>,
     of: PhantomData<fn() -> R>,
 }
 
@@ -82,18 +84,23 @@ impl<R> Rows<R> {
 }
 
 impl<R: Listed> Window<R> {
-    pub(super) fn new(order: Order, start: Start, rows: u32) -> Self {
+    pub(super) fn new(order: Order, start: Start, rows: u32, visible: &Visible) -> Self {
+        let columns = match R::RESOURCE {
+            Some(resource) => visible.columns(resource, R::COLUMNS, R::WIDE),
+            None => R::COLUMNS.into(),
+        };
         Self {
             order,
             start,
             rows,
+            columns,
             of: PhantomData,
         }
     }
 
     #[must_use]
-    pub fn newest(rows: u32) -> Self {
-        Self::new(Order::default(), Start::Offset(0), rows)
+    pub fn newest(rows: u32, visible: &Visible) -> Self {
+        Self::new(Order::default(), Start::Offset(0), rows, visible)
     }
 
     fn backward(&self) -> bool {
@@ -196,7 +203,7 @@ impl<R: Listed> Window<R> {
         limit: i64,
     ) {
         let key = self.order.key.map(|key| key.expression);
-        query.push("SELECT ").push(R::COLUMNS);
+        query.push("SELECT ").push(&self.columns);
         match key {
             // As JSON has it: the same text whatever the session's date style, to the microsecond.
             Some(key) => query.push(format_args!(

@@ -6,6 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::{
+    http::{list::Listed, views::Resource},
     mail_records::model::{MailRecord, MailStatus, fingerprint},
     values::{EnhancedCode, Line, SmtpCode, Text, Timestamp, strict},
 };
@@ -138,6 +139,15 @@ pub struct MailEvent {
     #[sqlx(default)]
     pub(super) dedupe_key: Option<Vec<u8>>,
 }
+
+/// Mail events, as views know them.
+pub const MAIL_EVENTS: Resource = Resource {
+    name: "mail_events",
+    schema: "MailEvent",
+    fields: <MailEvent as Listed>::FIELDS,
+    told_by: &[("event_id", &["id"])],
+    taken_from: &[],
+};
 
 impl MailEvent {
     /// The event that a mail record was created with.

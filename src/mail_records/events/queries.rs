@@ -14,12 +14,15 @@ use super::{
     consequences::{FailureLimit, follow},
     failure::Failure,
     fold::{Fold, Folded},
-    model::{MailEvent, MailEventEffect, MailEventFilter, MailEventInput, MailEventType},
+    model::{
+        MAIL_EVENTS, MailEvent, MailEventEffect, MailEventFilter, MailEventInput, MailEventType,
+    },
 };
 use crate::{
     http::{
         audit::Audit,
         list::{Listed, Purpose, Selection, order::SortKey},
+        views::Resource,
     },
     mail_records::{
         model::{MailCategory, MailRecord, MailStatus},
@@ -324,6 +327,9 @@ impl Listed for MailEvent {
     const TABLE: &'static str = "mail_events e";
     const ID: &'static str = "e.id";
     const SORT_KEYS: &'static [SortKey] = &[SortKey::timestamp("occurred_at", "e.occurred_at")];
+    const RESOURCE: Option<&'static Resource> = Some(&MAIL_EVENTS);
+    const WIDE: &'static [(&'static str, &'static str, &'static str)] =
+        &[("diagnostic", "e.diagnostic", "NULL::text AS diagnostic")];
     const NAME: &'static str = "mail_event";
     const FIELDS: &'static [&'static str] = &[
         "id",

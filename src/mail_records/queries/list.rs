@@ -4,12 +4,15 @@ use sqlx::{PgExecutor, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use crate::{
-    http::list::{
-        Listed, Purpose, Selection,
-        order::{Order, SortKey},
-        window::{Rows, Window},
+    http::{
+        list::{
+            Listed, Purpose, Selection,
+            order::{Order, SortKey},
+            window::{Rows, Window},
+        },
+        views::{Resource, Visible},
     },
-    mail_records::model::{MailRecord, MailRecordFilter},
+    mail_records::model::{MAIL_RECORDS, MailRecord, MailRecordFilter},
     problem::Code,
 };
 
@@ -27,6 +30,9 @@ impl Listed for MailRecord {
     const ID: &'static str = "r.id";
     const SORT_KEYS: &'static [SortKey] =
         &[CREATED_AT, SortKey::timestamp("status_at", "r.status_at")];
+    const RESOURCE: Option<&'static Resource> = Some(&MAIL_RECORDS);
+    const WIDE: &'static [(&'static str, &'static str, &'static str)] =
+        &[("metadata", "r.metadata", "'{}'::jsonb AS metadata")];
     const NAME: &'static str = "mail_record";
     const FIELDS: &'static [&'static str] = &[
         "id",
@@ -141,9 +147,10 @@ pub async fn newest_of_member(
     executor: impl PgExecutor<'_>,
     member_id: Uuid,
     rows: u32,
+    visible: &Visible,
 ) -> sqlx::Result<Option<Vec<MailRecord>>> {
     let filter = MailRecordFilter::default();
-    let newest = Window::newest(rows);
+    let newest = Window::newest(rows, visible);
     let rows = newest
         .read(executor, &OfMember { member_id, filter }, false)
         .await?;

@@ -3,8 +3,11 @@
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::{
-    http::list::{Listed, Purpose, Selection, order::SortKey},
-    members::model::{Mailability, Member, MemberFilter},
+    http::{
+        list::{Listed, Purpose, Selection, order::SortKey},
+        views::Resource,
+    },
+    members::model::{MEMBERS, Mailability, Member, MemberFilter},
     values::SearchTerm,
 };
 
@@ -20,6 +23,9 @@ impl Listed for Member {
         SortKey::date("birth", "coalesce(m.birth, 'infinity')"),
         SortKey::timestamp("created_at", "m.created_at"),
     ];
+    const RESOURCE: Option<&'static Resource> = Some(&MEMBERS);
+    const WIDE: &'static [(&'static str, &'static str, &'static str)] =
+        &[("attributes", "m.attributes", "'{}'::jsonb AS attributes")];
     const NAME: &'static str = "member";
     const FIELDS: &'static [&'static str] = &[
         "id",

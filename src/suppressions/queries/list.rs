@@ -3,8 +3,11 @@
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::{
-    http::list::{Listed, Purpose, Selection, order::SortKey},
-    suppressions::model::{Suppression, SuppressionFilter},
+    http::{
+        list::{Listed, Purpose, Selection, order::SortKey},
+        views::Resource,
+    },
+    suppressions::model::{SUPPRESSIONS, Suppression, SuppressionFilter},
 };
 
 impl Listed for Suppression {
@@ -13,6 +16,7 @@ impl Listed for Suppression {
     const TABLE: &'static str = "suppressions s";
     const ID: &'static str = "s.id";
     const SORT_KEYS: &'static [SortKey] = &[SortKey::timestamp("created_at", "s.created_at")];
+    const RESOURCE: Option<&'static Resource> = Some(&SUPPRESSIONS);
     const NAME: &'static str = "suppression";
     const FIELDS: &'static [&'static str] = &[
         "id",

@@ -4,7 +4,7 @@ use hyper::Method;
 use serde_json::json;
 
 use super::{LIST, MEMBERS, READ, Refusal, of_answer};
-use crate::kit::{App, Settings, document::ACCESS_KEYS};
+use crate::kit::{App, Settings, document::ACCESS_KEYS, views::hiding};
 
 pub(super) async fn access_key_required() -> Refusal {
     let mut app = App::start_with_key().await;
@@ -35,6 +35,23 @@ pub(super) async fn insufficient_scope() -> Refusal {
     app.key = Some(app.access_key(&["mail:read"]).await.key);
     let path = format!("{MEMBERS}/{}", uuid::Uuid::now_v7());
     of_answer(READ, app.get(&path).await)
+}
+
+pub(super) async fn view_not_configured() -> Refusal {
+    let mut app = App::start_with_key().await;
+    let key = app.access_key(&["members:read"]).await.key;
+    sqlx::query("UPDATE access_keys SET view = 'gone' WHERE scopes = '{members:read}'")
+        .execute(&app.pool)
+        .await
+        .expect("a key whose view is gone");
+    app.key = Some(key);
+    of_answer(LIST, app.get(MEMBERS).await)
+}
+
+pub(super) async fn field_hidden() -> Refusal {
+    let mut app = App::start_with_views(hiding("partner", &["members.birth"])).await;
+    app.key = Some(app.key_with_view(&["members:read"], "partner").await.key);
+    of_answer(LIST, app.get(&format!("{MEMBERS}?sort=birth")).await)
 }
 
 pub(super) async fn access_key_not_found() -> Refusal {

@@ -76,6 +76,8 @@ async fn happen(code: Code) -> Refusal {
         Code::AccessKeyRequired => access::access_key_required().await,
         Code::InvalidAccessKey => access::invalid_access_key().await,
         Code::InsufficientScope => access::insufficient_scope().await,
+        Code::ViewNotConfigured => access::view_not_configured().await,
+        Code::FieldHidden => access::field_hidden().await,
         Code::AccessKeyNotFound => access::access_key_not_found().await,
         Code::AccessKeyEnded => access::access_key_ended().await,
         Code::IdempotencyKeyInUse => register::idempotency_key_in_use().await,

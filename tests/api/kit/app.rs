@@ -5,7 +5,11 @@ use std::{collections::HashMap, net::SocketAddr, time::Duration};
 use hyper::Method;
 use ipnet::IpNet;
 use member_mail::{
-    access_keys::scopes::SCOPES, commands::serve::Service, config::Config, http::server::Shutdown,
+    access_keys::scopes::SCOPES,
+    app::RESOURCES,
+    commands::serve::Service,
+    config::Config,
+    http::{server::Shutdown, views::Views},
 };
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool, postgres::PgConnectOptions};
@@ -43,6 +47,8 @@ pub(crate) struct Settings {
     pub(crate) streams: usize,
     pub(crate) heartbeat: Duration,
     pub(crate) require_if_match: bool,
+    /// The text of a file of views.
+    pub(crate) views: String,
     pub(crate) transient_failures_limit: u32,
     pub(crate) grace: Duration,
     pub(crate) sweep_interval: Duration,
@@ -71,6 +77,7 @@ impl Default for Settings {
             streams: 5,
             heartbeat: Duration::from_secs(20),
             require_if_match: false,
+            views: String::new(),
             transient_failures_limit: 5,
             grace: Duration::from_secs(20),
             sweep_interval: Duration::from_hours(1),
@@ -115,6 +122,15 @@ pub(crate) struct AccessKey {
     pub(crate) key: String,
 }
 
+impl AccessKey {
+    pub(crate) fn new(created: &Answer) -> Self {
+        Self {
+            path: created.header("location").to_owned(),
+            key: created.body["key"].as_str().expect("a key").to_owned(),
+        }
+    }
+}
+
 pub(crate) struct App {
     pub(crate) address: SocketAddr,
     pub(crate) database: Database,
@@ -152,7 +168,8 @@ impl App {
         settings: Settings,
     ) -> Self {
         let sweep_interval = settings.sweep_interval;
-        let mut service = Service::new(&settings.into_config(), &options);
+        let views = Views::parse(&settings.views, &RESOURCES).expect("views");
+        let mut service = Service::new(&settings.into_config(), views, &options);
         service.sweep_interval = sweep_interval;
         let (pool, shutdown) = (service.pool.clone(), service.shutdown.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -184,11 +201,7 @@ impl App {
     /// Makes an access key.
     pub(crate) async fn access_key(&self, scopes: &[&str]) -> AccessKey {
         let body = json!({"name": "a key", "scopes": scopes});
-        let created = self.post(ACCESS_KEYS, body).await.expect(201);
-        AccessKey {
-            path: created.header("location").to_owned(),
-            key: created.body["key"].as_str().expect("a key").to_owned(),
-        }
+        AccessKey::new(&self.post(ACCESS_KEYS, body).await.expect(201))
     }
 
     pub(crate) fn url(&self, path: &str) -> String {

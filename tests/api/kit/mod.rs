@@ -9,6 +9,7 @@
 //! - [`request`]: a request, and the client that sends it
 //! - [`shim`]: a link between service and Postgres that can be held and cut
 //! - [`streamed`]: an answer that is read as it comes
+//! - [`views`]: views, as tests configure them
 //! - [`wire`]: a client that writes its bytes itself
 //!
 //! From `tests/kit`, which other tests take in too:
@@ -39,6 +40,7 @@ pub(crate) mod scale;
 pub(crate) mod sessions;
 pub(crate) mod shim;
 pub(crate) mod streamed;
+pub(crate) mod views;
 #[path = "../../kit/wait.rs"]
 pub(crate) mod wait;
 pub(crate) mod wire;
