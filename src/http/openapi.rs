@@ -7,6 +7,7 @@ use utoipa::openapi::{
     Response, ResponseBuilder, Type,
     link::LinkBuilder,
     path::{Operation, Parameter, ParameterBuilder, ParameterIn},
+    schema::SchemaType,
 };
 
 use crate::problem::takes;
@@ -153,20 +154,20 @@ fn document_forms(operation: &mut Operation) {
             _ => None,
         });
         let row = row.map(|(schemas, row)| Ref::new(format!("{schemas}/{row}")));
-        let text = |description: &str| {
-            ObjectBuilder::new()
-                .schema_type(Type::String)
-                .description(Some(description))
-        };
         let row = ContentBuilder::new().schema(row).build();
-        let csv = text(
-            "RFC 4180, with a header. Lists and objects are JSON; a cell that a spreadsheet would \
-             read as a formula, and one that begins with `'`, has a `'` in front.",
-        );
-        let events = text(
-            "An event for each row, its `data` the row as JSON and its `id` for `Last-Event-ID`; and \
-             at the end an event `end` with the number of rows.",
-        );
+        let csv = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some(
+                "RFC 4180, with a header. Lists and objects are JSON; a cell that a spreadsheet would \
+                 read as a formula, and one that begins with `'`, has a `'` in front.",
+            ));
+        // Some take a schema here for that of the whole text, and some for that of an event.
+        let events = ObjectBuilder::new()
+            .schema_type(SchemaType::AnyValue)
+            .description(Some(
+                "An event for each row, its `data` the row as JSON and its `id` for `Last-Event-ID`; and \
+                 at the end an event `end` with the number of rows.",
+            ));
         let csv = ContentBuilder::new().schema(Some(csv)).build();
         let events = ContentBuilder::new().schema(Some(events)).build();
         for (media_type, content) in [

@@ -11,3 +11,4 @@ mod lifecycle;
 #[cfg(target_os = "linux")]
 mod scale;
 mod settings;
+mod views;
