@@ -8,14 +8,17 @@ use axum::{
 };
 
 use super::keys::{Fault, Grant, Keys};
-use crate::http::{
-    access::{
-        Caller, Credentials, FailedSignIns, GUARDED, Refusal, Requirement, Requirements,
-        credentials,
+use crate::{
+    http::{
+        access::{
+            Caller, Credentials, FailedSignIns, GUARDED, Refusal, Requirement, Requirements,
+            credentials,
+        },
+        client_address::{ClientAddress, TrustedProxies},
+        rate_limit::{Client, RateLimit},
+        views::{Ceiling, Views, Visible},
     },
-    client_address::{ClientAddress, TrustedProxies},
-    rate_limit::{Client, RateLimit},
-    views::{Ceiling, Views, Visible},
+    problem::Code,
 };
 
 /// What operations need, which keys there are, what these may see, and how often they may be used.
@@ -102,7 +105,7 @@ impl Guard {
             Requirement::Scopes(scopes) => scopes,
             Requirement::Undeclared => {
                 tracing::error!("an operation declares no scope");
-                return Err(Refusal::InsufficientScope(Vec::new()));
+                return Err(Refusal::Failed(Code::InternalError.into()));
             }
         };
         let Some(grant) = grant else {

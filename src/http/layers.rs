@@ -1,5 +1,6 @@
-//! What happens to every request, from the outside in: an id, a log line and the answer's end, a place
-//! among those that run, the limits of the header, the body read whole, a deadline, and writes kept from being cancelled.
+//! What happens to every request, from the outside in: an id, a log line and the answer's end, the host that
+//! it is for, a place among those that run, the limits of the header, the body read whole, a deadline, and
+//! writes kept from being cancelled.
 
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -211,8 +212,8 @@ fn request_id(request: &Request) -> String {
         .map_or_else(|| Uuid::now_v7().to_string(), str::to_owned)
 }
 
-/// Lets in as many requests as may run at the same time, until the head of the answer, and sheds the rest
-/// before they cost anything.
+/// Lets in what is for this host, and of that as many requests as may run at the same time, until the head of
+/// the answer; it sheds the rest before they cost anything.
 pub async fn admit(State(limits): State<Limits>, mut request: Request, next: Next) -> Response {
     if let Err(problem) = limits.hosts.check(&request) {
         return problem.into_response();

@@ -101,12 +101,12 @@ fn declared(operation: &Operation) -> Option<Vec<String>> {
 }
 
 /// Adds to the document how a key is sent, and what whoever has none is answered.
-pub fn document_access(openapi: &mut OpenApi, key: &str) {
+pub fn document_access(openapi: &mut OpenApi, how_to_send: &str) {
     let scheme = SecurityScheme::Http(
         Http::builder()
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("mmk")
-            .description(Some(key))
+            .description(Some(how_to_send))
             .build(),
     );
     let components = openapi.components.get_or_insert_with(Components::new);

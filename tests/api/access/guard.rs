@@ -167,22 +167,26 @@ async fn both_secrets_open_during_the_overlap_of_a_rotation_and_one_behind_it() 
 async fn the_end_of_an_overlap_and_of_a_key_is_the_end() {
     let app = App::start_with_key().await;
     let key = app.access_key(&["members:read"]).await;
-    let path = format!("{}/rotate", key.path);
-    app.post(&path, json!({"overlap_seconds": 3600}))
-        .await
-        .expect(200);
-    let other = app.access_key(&["members:read"]).await;
-    for sql in [
-        "UPDATE access_keys SET previous_valid_until = now() WHERE previous_valid_until IS NOT NULL",
-        "UPDATE access_keys SET expires_at = now()",
-    ] {
-        sqlx::raw_sql(sql)
-            .execute(&app.pool)
+    let rotate = format!("{}/rotate", key.path);
+    let rotated = app.post(&rotate, json!({"overlap_seconds": 3600})).await;
+    let rotated = rotated.expect(200).body["key"].as_str().map(str::to_owned);
+    let rotated = rotated.expect("a key");
+    let end = async |what: &str| {
+        let id = key.path.rsplit('/').next().expect("an id");
+        let sql = format!("UPDATE access_keys SET {what} = now() WHERE id = '{id}'");
+        let mut sql_connection = app.sql().await;
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql))
+            .execute(&mut sql_connection)
             .await
             .expect("changed");
-    }
-    // Neither was used before, so nothing is known of them.
-    assert!(!opens(&app, &key.key).await && !opens(&app, &other.key).await);
+        // A key that is made lets what is known of all others be looked up anew.
+        app.access_key(&["privacy"]).await;
+    };
+    assert!(opens(&app, &key.key).await && opens(&app, &rotated).await);
+    end("previous_valid_until").await;
+    assert!(!opens(&app, &key.key).await && opens(&app, &rotated).await);
+    end("expires_at").await;
+    assert!(!opens(&app, &rotated).await);
 }
 
 #[tokio::test]
