@@ -40,6 +40,9 @@ NO_SCHEMA_TELLS = {
     ("#/recipient", "required"),
     # What has not occurred yet cannot be written down.
     ("#/occurred_at", "in_the_future"),
+    # Which views there are is configured, and who may make keys needs none.
+    ("#/view", "unknown"),
+    ("#/view", "conflict"),
     # The external id in the path is the one that counts.
     ("#/external_id", "mismatch"),
 }

@@ -1,8 +1,8 @@
 //! The parameter `fields`: some of the fields that could be shown.
 
 use utoipa::openapi::{
-    ObjectBuilder, Required, Type,
-    path::{Parameter, ParameterBuilder, ParameterIn},
+    ArrayBuilder, ObjectBuilder, Required, Type,
+    path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle},
 };
 
 use super::{
@@ -13,7 +13,6 @@ use super::{
 use crate::problem::{Code, FieldError, Problem};
 
 pub(in crate::http) const FIELDS: &str = "fields";
-const PATTERN: &str = "^[a-z_.]+(,[a-z_.]+)*$";
 
 /// Why the fields that a request names cannot be shown.
 pub(super) enum Fault {
@@ -87,22 +86,24 @@ fn known(operation: &Operation) -> Vec<String> {
 
 /// The parameter, of an operation that answers with resources.
 pub(super) fn parameter(operation: &Operation) -> Parameter {
-    let mut known = known(operation).into_iter();
-    let example = known.find(|name| !name.ends_with("id")).unwrap_or_default();
-    let schema = ObjectBuilder::new()
-        .schema_type(Type::String)
-        .pattern(Some(PATTERN))
-        .build();
+    let known = known(operation);
+    let mut examples = known.iter().filter(|name| !name.ends_with("id"));
+    let example = examples.next().cloned().unwrap_or_default();
     let description = format!(
         "Names of fields, separated by commas, such as `{example}`: no others are answered, but for `id`, \
          `created_at` and `version`, which always are."
     );
+    let name = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(known));
+    let schema = ArrayBuilder::new().items(name).min_items(Some(1)).build();
     ParameterBuilder::new()
         .name(FIELDS)
         .parameter_in(ParameterIn::Query)
         .required(Required::False)
         .description(Some(description))
+        .style(Some(ParameterStyle::Form))
+        .explode(Some(false))
         .schema(Some(schema))
-        .example(Some(example.into()))
         .build()
 }
