@@ -127,7 +127,7 @@ impl Reader<'_> {
             shown: self.shown(says),
             resources: about.to_vec(),
             parameters: parameters.map(|says| self.parameter(says, about)).collect(),
-            reads: self.declared(says, about).unwrap_or_default(),
+            reads: self.declared(says, about),
             replaces: match method {
                 "put" => self.written(says, about),
                 _ => Vec::new(),
@@ -141,8 +141,7 @@ impl Reader<'_> {
 
     fn taken(&self, about: &[&'static Resource]) -> Vec<(&'static str, Vec<Fields>)> {
         let taken = about.iter().flat_map(|resource| resource.taken_from);
-        let taken = taken
-            .filter_map(|(field, from)| Some((*field, self.named([*from].into_iter(), about)?)));
+        let taken = taken.map(|(field, from)| (*field, self.named_or_all([*from], about)));
         taken.collect()
     }
 
@@ -222,9 +221,30 @@ impl Reader<'_> {
     }
 
     /// The fields that an operation's declaration names.
-    fn declared(&self, says: &Value, about: &[&'static Resource]) -> Option<Vec<Fields>> {
-        let names = says[READS].as_array()?.iter();
-        self.named(names.filter_map(Value::as_str), about)
+    fn declared(&self, says: &Value, about: &[&'static Resource]) -> Vec<Fields> {
+        let names = says[READS].as_array().into_iter().flatten();
+        self.named_or_all(names.map(|name| name.as_str().unwrap_or_default()), about)
+    }
+
+    /// The fields of these names. Where one is not there nobody knows what is told: it may be all.
+    fn named_or_all<'n>(
+        &self,
+        names: impl IntoIterator<Item = &'n str>,
+        about: &[&'static Resource],
+    ) -> Vec<Fields> {
+        self.named(names.into_iter(), about)
+            .unwrap_or_else(|| self.all("a declaration of views names a field that is not there"))
+    }
+
+    /// All fields of all resources, where it is a fault that these cannot be told more closely.
+    fn all(&self, fault: &str) -> Vec<Fields> {
+        tracing::error!("{fault}");
+        let resources = self.resources.iter();
+        let all = resources.flat_map(|resource| {
+            let fields = resource.fields.iter();
+            fields.filter_map(|field| Some((*resource, resource.field(field)?)))
+        });
+        all.collect()
     }
 
     /// The fields of these names; none if one of them is not there.
@@ -264,7 +284,11 @@ impl Reader<'_> {
             let schema = &self.document["components"]["schemas"][name];
             schema["properties"].as_object().into_iter().flatten()
         });
-        names.flat_map(|(name, _)| fields_of(about, name)).collect()
+        let written: Vec<_> = names.flat_map(|(name, _)| fields_of(about, name)).collect();
+        if written.is_empty() && !about.is_empty() {
+            return self.all("what a replacement writes cannot be read from the document");
+        }
+        written
     }
 }
 

@@ -3,9 +3,16 @@
 use member_mail::{app::RESOURCES, http::views::Views};
 use serde_json::{Value, json};
 
-use crate::kit::{App, document::ACCESS_KEYS, views::hiding};
+use crate::kit::{App, document::ACCESS_KEYS, log::Log, views::hiding};
 
 const MEMBERS: &str = "/api/v1/members";
+
+#[test]
+fn what_is_declared_of_views_names_what_is_there() {
+    let log = Log::capture();
+    member_mail::app::openapi();
+    assert_eq!(log.text(), "");
+}
 
 #[test]
 fn a_file_that_is_wrong_is_refused_with_the_nearest_name() {
