@@ -15,7 +15,7 @@ use serde::{
 };
 use serde_json::Value;
 
-use super::resource::{FieldSet, Visible};
+use super::resource::{FieldSet, Resource, Visible};
 
 /// Writes the JSON of `value`, as far as it is visible.
 ///
@@ -59,15 +59,14 @@ impl<T: Serialize + ?Sized> Serialize for Shaped<'_, &T> {
     }
 }
 
-/// A struct that is being written, whose fields come in the order in which they are declared.
+/// A struct that is being written.
 struct ShapedStruct<'v, I> {
     inner: I,
     visible: &'v Visible,
-    /// The lowest bit is that of the next field.
-    shown: FieldSet,
-    /// The fields that are still to come of a resource that is narrowed.
-    #[cfg(debug_assertions)]
-    expected: &'static [&'static str],
+    /// The resource that it is, if something of that is hidden, and what is shown of it.
+    narrowed: Option<(&'static Resource, FieldSet)>,
+    /// Of the next field, if they come in the order in which the resource names them.
+    place: usize,
 }
 
 /// Hands what has nothing in it to the serializer as it is.
@@ -215,9 +214,8 @@ impl<'v, S: Serializer> Serializer for Shaped<'v, S> {
         Ok(ShapedStruct {
             inner: self.inner.serialize_struct(name, len)?,
             visible: self.visible,
-            shown: narrowed.map_or(FieldSet::MAX, |(_, shown)| shown),
-            #[cfg(debug_assertions)]
-            expected: narrowed.map_or(&[], |(resource, _)| resource.fields),
+            narrowed,
+            place: 0,
         })
     }
 
@@ -242,18 +240,23 @@ impl<'v, S: Serializer> Serializer for Shaped<'v, S> {
 }
 
 impl<I> ShapedStruct<'_, I> {
-    /// Whether the field that comes now is shown.
+    /// Whether the field that comes now is shown. One that the resource does not name is not.
     #[inline]
     fn shows(&mut self, key: &'static str) -> bool {
-        #[cfg(debug_assertions)]
-        if let Some((first, rest)) = self.expected.split_first() {
-            assert_eq!(*first, key, "the fields of a resource in another order");
-            self.expected = rest;
+        let Some((resource, shown)) = self.narrowed else {
+            return true;
+        };
+        let place = self.place;
+        self.place += 1;
+        // Where it is expected it need not be looked for.
+        if resource
+            .fields
+            .get(place)
+            .is_some_and(|field| *field == key)
+        {
+            return shown >> place & 1 == 1;
         }
-        let _ = key;
-        let shown = self.shown & 1 == 1;
-        self.shown = self.shown.rotate_right(1);
-        shown
+        resource.field(key).is_some_and(|field| shown & field != 0)
     }
 }
 

@@ -138,3 +138,24 @@ proptest! {
         prop_assert_eq!(both.tag() == one.tag(), both.shown(&LEAVES) == one.shown(&LEAVES));
     }
 }
+
+#[test]
+fn a_field_is_told_by_its_name_where_the_order_is_another() {
+    #[derive(Serialize)]
+    struct Leaf {
+        d: u8,
+        unknown: u8,
+        id: u8,
+        a: u8,
+    }
+
+    let visible = Visible::of([(&LEAVES, LEAVES.field("a").unwrap_or_default())]);
+    let leaf = Leaf {
+        d: 1,
+        unknown: 2,
+        id: 3,
+        a: 4,
+    };
+    let written = to_value(&leaf, &visible).expect("JSON");
+    assert_eq!(written, serde_json::json!({"id": 3, "a": 4}));
+}
