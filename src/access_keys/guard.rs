@@ -77,8 +77,10 @@ impl Guard {
             Credentials::None => return Ok(None),
             Credentials::Bearer(token) => {
                 // Whoever guesses is stopped, and not those who share the address.
-                if !self.keys.is_in_use(token) {
-                    self.failed_sign_ins.check(address)?;
+                if let Err(problem) = self.failed_sign_ins.check(address)
+                    && !self.keys.is_in_use(token)
+                {
+                    return Err(problem.into());
                 }
                 self.keys.verify(token).await?
             }

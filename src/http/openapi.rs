@@ -6,7 +6,7 @@ use utoipa::openapi::{
     Content, ContentBuilder, Header, HeaderBuilder, ObjectBuilder, OpenApi, Ref, RefOr, Required,
     Response, ResponseBuilder, Type,
     link::LinkBuilder,
-    path::{Operation, Parameter, ParameterBuilder, ParameterIn},
+    path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem},
     schema::SchemaType,
 };
 
@@ -25,6 +25,19 @@ pub(super) fn header_parameter(name: &str, pattern: &str, description: &str) -> 
                 .pattern(Some(pattern)),
         ))
         .build()
+}
+
+/// The operations of a path, to be added to.
+pub(super) fn operations_of(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [
+        &mut item.get,
+        &mut item.put,
+        &mut item.post,
+        &mut item.delete,
+        &mut item.patch,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// Adds to each operation what its preconditions, preferences and idempotency key bring into its answers.
@@ -228,7 +241,8 @@ fn idempotency_replayed() -> Header {
     text("`true` if this is the answer to an earlier request with the same `Idempotency-Key`")
 }
 
-fn text(description: &str) -> Header {
+/// A field of an answer's header that holds a text.
+pub(super) fn text(description: &str) -> Header {
     let schema = ObjectBuilder::new().schema_type(Type::String);
     HeaderBuilder::new()
         .description(Some(description))

@@ -13,12 +13,14 @@ use governor::{
     state::keyed::DefaultKeyedStateStore,
 };
 use tokio::time::sleep;
-use utoipa::openapi::{
-    Header, HeaderBuilder, ObjectBuilder, OpenApi, Ref, RefOr, Type, path::Operation,
-};
+use utoipa::openapi::{OpenApi, Ref, RefOr, path::Operation};
 use uuid::Uuid;
 
-use super::{access::GUARDED, client_address::ClientAddress};
+use super::{
+    access::GUARDED,
+    client_address::ClientAddress,
+    openapi::{operations_of, text},
+};
 use crate::problem::{Code, Problem, responses};
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
@@ -126,15 +128,7 @@ pub fn document_rate_limit(openapi: &mut OpenApi) {
     }
     let guarded = openapi.paths.paths.iter_mut();
     for (_, item) in guarded.filter(|(path, _)| path.starts_with(GUARDED)) {
-        for operation in [
-            &mut item.get,
-            &mut item.put,
-            &mut item.post,
-            &mut item.delete,
-            &mut item.patch,
-        ] {
-            operation.as_mut().map(document_limited);
-        }
+        operations_of(item).for_each(document_limited);
     }
 }
 
@@ -153,12 +147,4 @@ fn document_limited(operation: &mut Operation) {
             }
         }
     }
-}
-
-fn text(description: &str) -> Header {
-    let schema = ObjectBuilder::new().schema_type(Type::String);
-    HeaderBuilder::new()
-        .description(Some(description))
-        .schema(Some(schema))
-        .build()
 }

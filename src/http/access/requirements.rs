@@ -13,7 +13,10 @@ use utoipa::openapi::{
     security::{Http, HttpAuthScheme, SecurityScheme},
 };
 
-use crate::problem::{Code, responses};
+use crate::{
+    http::openapi::operations_of,
+    problem::{Code, responses},
+};
 
 /// The name of the security scheme, in the document and in each operation's declaration.
 const SCHEME: &str = "bearer";
@@ -112,14 +115,7 @@ pub fn document_access(openapi: &mut OpenApi, how_to_send: &str) {
     let components = openapi.components.get_or_insert_with(Components::new);
     components.add_security_scheme(SCHEME, scheme);
     for item in openapi.paths.paths.values_mut() {
-        for operation in [
-            &mut item.get,
-            &mut item.put,
-            &mut item.post,
-            &mut item.delete,
-            &mut item.patch,
-        ] {
-            let Some(operation) = operation else { continue };
+        for operation in operations_of(item) {
             if declared(operation).is_some() {
                 document_refusals(operation);
             }
